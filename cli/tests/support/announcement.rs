@@ -35,7 +35,8 @@ pub struct Dimension {
 
 impl Chart {
     pub(super) fn read(words: &[&str]) -> Result<Self, String> {
-        let &[id, name, title, units, family, context, kind, priority, every, options, plugin, module] = words
+        let &[id, name, title, units, family, context, kind, priority, every, options, plugin, module] =
+            words
         else {
             return Err(format!("CHART with {} words instead of 12", words.len()));
         };

@@ -3,5 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod announcement;
+pub mod machine;
 pub mod protocol;
+pub mod run;
 pub mod words;

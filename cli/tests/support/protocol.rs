@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::announcement::{Chart, Dimension};
+pub use super::announcement::{Chart, Dimension};
 use super::words::{self, number};
 
 /// A stream that was valid from its first line to its last.
@@ -116,11 +116,8 @@ impl Parser {
                 if known.is_obsolete() == gone {
                     return Err(format!("{} is announced twice", chart.id));
                 }
-                *known = Chart {
-                    dimensions: known.dimensions.clone(),
-                    updates: known.updates.clone(),
-                    ..chart
-                };
+                *known =
+                    Chart { dimensions: known.dimensions.clone(), updates: known.updates.clone(), ..chart };
                 State::Idle
             }
         };

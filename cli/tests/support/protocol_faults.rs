@@ -74,11 +74,7 @@ fn wrong_announcements_are_caught() {
     fault(&CHART.replace("a.b ''", "a.b.c ''"), 1, "chart id a.b.c is not type.id");
     fault(&CHART.replace("'A title'", "''"), 1, "a.b without title");
     fault(&CHART.replace("kmote.plugin", "''"), 1, "a.b without plugin or module");
-    fault(
-        &CHART.replace(" line ", " bar "),
-        1,
-        r#"'bar' is none of ["line", "area", "stacked", "heatmap"]"#,
-    );
+    fault(&CHART.replace(" line ", " bar "), 1, r#"'bar' is none of ["line", "area", "stacked", "heatmap"]"#);
     fault(&CHART.replace(" 100 ", " high "), 1, "'high' is no number that fits");
     fault(&CHART.replace(" 100 1 ", " 100 0 "), 1, "0 where a positive number must stand");
     fault(
