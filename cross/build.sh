@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Builds a static musl binary for each target named, or for every target of targets.txt.
+# usage: build.sh [--package NAME] [TARGET…]     NAME is kmote unless told; prints the path of each binary
+set -eu
+
+cross=$(cd "$(dirname "$0")" && pwd)
+cache=${KMOTE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kmote}
+package=kmote
+if [ "${1:-}" = --package ]; then
+    package=$2
+    shift 2
+fi
+[ $# -gt 0 ] || set -- $(awk '!/^#/ { print $1 }' "$cross/targets.txt")
+
+# The first of these programs that this machine has.
+first_of() {
+    for program; do
+        if command -v "$program"; then return; fi
+    done
+    echo "build.sh: none of these is installed: $*" >&2
+    exit 1
+}
+
+sysroot=$(rustc --print sysroot)
+host=$(rustc -vV | awk '/^host:/ { print $2 }')
+version=$(rustc --version | awk '{ print $2 }')
+CROSS_CLANG=$(first_of "${CLANG:-clang-19}" clang)
+CROSS_LLD=$(first_of "$sysroot/lib/rustlib/$host/bin/gcc-ld/ld.lld" ld.lld-19 ld.lld)
+ar=$(first_of llvm-ar-19 llvm-ar)
+export CROSS_CLANG CROSS_LLD
+
+# cargo looks for std's sources in the sysroot, unless this variable, which is its own tests', names another tree.
+std_sources() {
+    [ -e "$sysroot/lib/rustlib/src/rust/library/Cargo.lock" ] ||
+        export __CARGO_TESTS_ONLY_SRC_ROOT="$cache/rust-src-$version/library"
+}
+
+# No path of this machine in the binary: neither the tree's nor cargo's, std's or the user's.
+remap() {
+    printf ' --remap-path-prefix=%s' "$(dirname "$cross")=kmote" "${CARGO_HOME:-$HOME/.cargo}=cargo" \
+        "$sysroot/lib/rustlib/src/rust=rust" "$(readlink -f "$cache/rust-src-$version" || echo "$cache")=rust"
+}
+
+build() { # TARGET
+    "$cross/fetch.sh" "$1"
+    std_sources
+    CROSS_TARGET=$1 CROSS_INPUTS=$cache/$1
+    export CROSS_TARGET CROSS_INPUTS
+    "$cross/cc.sh" -Oz -c "$cross/unwind.c" -o "$CROSS_INPUTS/unwind.o"
+    rm -f "$CROSS_INPUTS/libunwind.a"
+    "$ar" rcsD "$CROSS_INPUTS/libunwind.a" "$CROSS_INPUTS/unwind.o"
+
+    small=$(echo "$1" | tr - _)
+    capital=$(echo "$small" | tr '[:lower:]' '[:upper:]')
+    # std is built too, which stable cargo only does when told that it may; the flags are its own for small programs.
+    env RUSTC_BOOTSTRAP=1 "CC_$small=$cross/cc.sh" "AR_$small=$ar" "CARGO_TARGET_${capital}_LINKER=$cross/cc.sh" \
+        "CARGO_TARGET_${capital}_RUSTFLAGS=-C target-feature=+crt-static -C link-self-contained=no -C force-unwind-tables=no$(remap)" \
+        cargo build --manifest-path "$cross/../Cargo.toml" --locked --release --package "$package" --target "$1" \
+        -Z build-std=std,panic_abort -Z build-std-features=optimize_for_size >&2
+    echo "$(target_directory)/$1/release/$package"
+}
+
+target_directory() {
+    echo "${CARGO_TARGET_DIR:-$(dirname "$cross")/target}"
+}
+
+for target; do build "$target"; done
