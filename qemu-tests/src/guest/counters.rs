@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the kernel itself counts, to compare kmote with and to know whether the guest was quiet.
+
+use std::fs;
+
+/// A counter of the kernel's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// All tasks ever made.
+    Tasks,
+    /// Pages ever dirtied.
+    PagesDirtied,
+}
+
+impl Counter {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tasks => "/proc/stat processes",
+            Self::PagesDirtied => "/proc/vmstat nr_dirtied",
+        }
+    }
+
+    /// Its value now; `None` where this kernel does not tell it exactly.
+    pub fn read(self) -> Option<u64> {
+        match self {
+            Self::Tasks => value("/proc/stat", "processes"),
+            // Each CPU keeps a part of its own until it is asked for it (since v4.8, 52b6f46bc163).
+            Self::PagesDirtied => {
+                fs::write("/proc/sys/vm/stat_refresh", "1").ok()?;
+                value("/proc/vmstat", "nr_dirtied")
+            }
+        }
+    }
+}
+
+fn value(path: &str, key: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    lines.find(|(name, _)| *name == key)?.1.trim().parse().ok()
+}

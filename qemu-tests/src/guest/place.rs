@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Where the work is done: the disks, and what one step leaves for the next.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::sys::{self, Mapping};
+
+#[derive(Default)]
+pub struct Place {
+    /// Serial number of a disk → where its filesystem is mounted.
+    mounted: BTreeMap<String, String>,
+    pub file: Option<File>,
+    pub mapping: Option<Mapping>,
+    pub zombie: Option<i32>,
+}
+
+impl Place {
+    /// Mounts the disks, each at `/mnt/SERIAL`. A kernel without nvme has none: what needs them is then skipped.
+    pub fn find(disks: usize) -> Self {
+        let mut place = Self::default();
+        for _ in 0..50 {
+            for (device, serial) in nvme_disks() {
+                let target = format!("/mnt/{serial}");
+                if place.mounted.contains_key(&serial) || fs::create_dir_all(&target).is_err() {
+                    continue;
+                }
+                match sys::mount(&format!("/dev/{device}"), &target, "ext4", "") {
+                    Ok(()) => drop(place.mounted.insert(serial, target)),
+                    Err(error) => println!("mount {serial}: {error}"),
+                }
+            }
+            if place.mounted.len() == disks {
+                break;
+            }
+            sleep(Duration::from_millis(100));
+        }
+        place
+    }
+
+    pub fn has(&self, disk: &str) -> bool {
+        self.mounted.contains_key(disk)
+    }
+
+    /// A new and empty file on a disk, with nothing else left to be written.
+    pub fn fresh_file(&mut self, disk: &str) {
+        (self.mapping, self.file) = (None, None);
+        let path = format!("{}/file", self.mounted[disk]);
+        let _ = fs::remove_file(&path);
+        self.file = Some(OpenOptions::new().read(true).write(true).create_new(true).open(path).unwrap());
+        sys::sync();
+        // The freed blocks of the old file go with the second commit.
+        sys::sync();
+    }
+
+    /// A file of so many pages, none of them in memory.
+    pub fn cold_file(&mut self, disk: &str, pages: u64) {
+        self.fresh_file(disk);
+        self.write(pages);
+        self.file().sync_all().unwrap();
+        sys::sync();
+        sys::advise(self.file(), libc::POSIX_FADV_DONTNEED);
+        // No read-ahead: each page is read when it is asked for.
+        sys::advise(self.file(), libc::POSIX_FADV_RANDOM);
+    }
+
+    pub fn file(&self) -> &File {
+        self.file.as_ref().unwrap()
+    }
+
+    /// Writes page after page.
+    pub fn write(&self, pages: u64) {
+        for page in 0..pages {
+            self.file().write_all_at(&[page as u8; 4096], page * 4096).unwrap();
+        }
+    }
+
+    /// Reads page after page.
+    pub fn read(&self, pages: u64) {
+        let mut buffer = [0; 4096];
+        for page in 0..pages {
+            self.file().read_exact_at(&mut buffer, page * 4096).unwrap();
+        }
+    }
+}
+
+fn nvme_disks() -> Vec<(String, String)> {
+    let mut disks = Vec::new();
+    for entry in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+        if let Ok(serial) = fs::read_to_string(entry.path().join("device/serial")) {
+            disks.push((entry.file_name().to_string_lossy().into_owned(), serial.trim().to_owned()));
+        }
+    }
+    disks
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! System calls of the guest that std does not offer; the only unsafe code of the tests.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{Error, Result};
+use std::os::fd::AsRawFd;
+use std::ptr;
+
+fn check(result: libc::c_long) -> Result<libc::c_long> {
+    if result < 0 { Err(Error::last_os_error()) } else { Ok(result) }
+}
+
+pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> Result<()> {
+    let [source, target, kind, options] = [source, target, kind, options].map(|s| CString::new(s).unwrap());
+    let flags = libc::MS_NOATIME;
+    // SAFETY: four strings that end in a zero byte and outlive the call.
+    let result = unsafe {
+        libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, options.as_ptr().cast())
+    };
+    check(result.into()).map(drop)
+}
+
+pub fn unmount(target: &str) -> Result<()> {
+    let target = CString::new(target).unwrap();
+    // SAFETY: a string that ends in a zero byte and outlives the call.
+    check(unsafe { libc::umount(target.as_ptr()) }.into()).map(drop)
+}
+
+pub fn load_module(module: &File) -> Result<()> {
+    // SAFETY: an open file, an empty string of parameters, no flags.
+    check(unsafe { libc::syscall(libc::SYS_finit_module, module.as_raw_fd(), c"".as_ptr(), 0) }).map(drop)
+}
+
+pub fn power_off() -> ! {
+    // SAFETY: neither call takes memory of ours.
+    unsafe {
+        libc::sync();
+        libc::reboot(libc::RB_POWER_OFF);
+    }
+    // Without a way to switch off, the end of the first process is a panic, which `panic=-1` turns into a reboot.
+    std::process::exit(0)
+}
+
+pub fn sync() {
+    // SAFETY: takes no arguments.
+    unsafe { libc::sync() }
+}
+
+/// Runs `child` in a new process, which ends with what it returns.
+pub fn fork(child: impl FnOnce() -> i32) -> i32 {
+    // SAFETY: the guest has one thread whenever it forks, so the child may do whatever the parent may.
+    match unsafe { libc::fork() } {
+        -1 => panic!("fork: {}", Error::last_os_error()),
+        0 => {
+            let status = child();
+            // SAFETY: ends the child without running the parent's exit handlers.
+            unsafe { libc::_exit(status) }
+        }
+        pid => pid,
+    }
+}
+
+/// Replaces this process; returns only if that failed.
+pub fn exec(program: &str, argument: &str) -> i32 {
+    let [program, argument] = [program, argument].map(|s| CString::new(s).unwrap());
+    let arguments = [program.as_ptr(), argument.as_ptr(), ptr::null()];
+    let environment = [ptr::null()];
+    // SAFETY: both lists end in a null pointer, their strings in a zero byte, and all outlive the call.
+    unsafe { libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
+    127
+}
+
+/// Waits for a child to end and takes its status.
+pub fn reap(pid: i32) -> i32 {
+    let mut status = 0;
+    // SAFETY: `status` is ours for the time of the call.
+    check(unsafe { libc::waitpid(pid, &raw mut status, 0) }.into()).unwrap();
+    status
+}
+
+/// Waits for a child to end and leaves it a zombie.
+pub fn wait_for_zombie(pid: i32) {
+    // SAFETY: zeroes are a valid siginfo_t.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let flags = libc::WEXITED | libc::WNOWAIT;
+    // SAFETY: `info` is ours for the time of the call.
+    check(unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, flags) }.into()).unwrap();
+}
+
+pub fn kill(pid: u32, signal: i32) {
+    // SAFETY: takes no memory.
+    check(unsafe { libc::kill(pid as libc::pid_t, signal) }.into()).unwrap();
+}
+
+/// Asks for a new task with flags that the kernel refuses.
+pub fn refused_clone(flags: i32) {
+    let none = ptr::null::<u8>();
+    // SAFETY: the kernel refuses these flags before it looks at any pointer; if it did not, the child would be a
+    // copy that goes on here, as after fork.
+    let result = unsafe { libc::syscall(libc::SYS_clone, libc::c_long::from(flags), none, none, none, none) };
+    assert_eq!(result, -1, "clone({flags:#x}) was not refused");
+}
+
+pub fn advise(file: &File, advice: i32) {
+    // SAFETY: takes no memory. The error comes as the result.
+    assert_eq!(unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) }, 0);
+}
+
+/// A file mapped whole and shared.
+pub struct Mapping {
+    start: *mut u8,
+    length: usize,
+}
+
+impl Mapping {
+    pub fn new(file: &File, length: usize) -> Self {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the kernel chooses the place; the mapping lives as long as the value.
+        let start =
+            unsafe { libc::mmap(ptr::null_mut(), length, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+        assert!(start != libc::MAP_FAILED, "mmap: {}", Error::last_os_error());
+        Self { start: start.cast(), length }
+    }
+
+    /// Reads one byte of each page.
+    pub fn touch(&self) {
+        for offset in (0..self.length).step_by(4096) {
+            // SAFETY: inside of the mapping, and the file is as long as it.
+            unsafe { self.start.add(offset).read_volatile() };
+        }
+    }
+
+    /// Writes one byte of each page.
+    pub fn soil(&self) {
+        for offset in (0..self.length).step_by(4096) {
+            // SAFETY: inside of the mapping, and the file is as long as it.
+            unsafe { self.start.add(offset).write_volatile(7) };
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nothing refers to it any more.
+        unsafe { libc::munmap(self.start.cast(), self.length) };
+    }
+}
+
+/// Lets this process run on one CPU only.
+pub fn run_on(cpu: usize) -> Result<()> {
+    // SAFETY: zeroes are an empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is ours; `cpu` is far below its size.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: the set is ours for the time of the call.
+    check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) }.into()).map(drop)
+}
+
+/// The commands of bpf(2) that walk over what exists.
+#[derive(Clone, Copy)]
+pub enum Walk {
+    Programs = 11,
+    Links = 31,
+}
+
+/// The id after `id`; `None` after the last one. An error where the kernel has no such walk.
+pub fn next_id(walk: Walk, id: u32) -> Result<Option<u32>> {
+    // The head of `union bpf_attr` for these commands: start_id, next_id, open_flags.
+    let mut attr = [id, 0, 0];
+    let (size, pointer) = (size_of_val(&attr), attr.as_mut_ptr());
+    // SAFETY: `attr` is as long as the size given, and ours for the time of the call.
+    match check(unsafe { libc::syscall(libc::SYS_bpf, walk as libc::c_int, pointer, size) }) {
+        Ok(_) => Ok(Some(attr[1])),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

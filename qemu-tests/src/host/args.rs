@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The command line of the runner.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lexopt::prelude::*;
+
+use super::machine::Arch;
+
+pub const HELP: &str = "\
+Boots kernels and compares what kmote counts with the work that was done.
+
+  cargo run --release -p qemu-tests -- [OPTIONS]
+
+  --list             print the matrix and end
+  --all              every kernel of the matrix (otherwise those marked default)
+  --kernel NAME      this kernel; may be repeated
+  --image PATH       a kernel of your own: bzImage, Image or vmlinuz
+  --arch ARCH        its architecture: amd64 (default), arm64, armhf, riscv64
+  --modules DIR      its lib/modules/VERSION, if nvme or ext4 are not built in
+  --only MODULE      only this module of kmote; may be repeated
+  --kmote PATH       this static kmote instead of building one
+  --guest PATH       this static guest program instead of building one
+  --refresh          look for newer packages even if a kernel is in the cache
+  --junit FILE       write the results as JUnit XML
+  --console DIR      keep every guest's console output there
+  --timeout SECONDS  for one guest (default 600)
+  --jobs N           guests at a time (default 2)
+";
+
+#[derive(Debug, Default)]
+pub struct Args {
+    pub help: bool,
+    pub list: bool,
+    pub all: bool,
+    pub kernels: Vec<String>,
+    pub image: Option<PathBuf>,
+    pub arch: Option<Arch>,
+    pub modules: Option<PathBuf>,
+    pub only: Vec<String>,
+    pub kmote: Option<PathBuf>,
+    pub guest: Option<PathBuf>,
+    pub refresh: bool,
+    pub junit: Option<PathBuf>,
+    pub console: Option<PathBuf>,
+    pub timeout: Duration,
+    pub jobs: usize,
+}
+
+pub fn parse(mut parser: lexopt::Parser) -> Result<Args, lexopt::Error> {
+    let mut args = Args { timeout: Duration::from_secs(600), jobs: 2, ..Args::default() };
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Short('h') | Long("help") => args.help = true,
+            Long("list") => args.list = true,
+            Long("all") => args.all = true,
+            Long("kernel") => args.kernels.push(parser.value()?.string()?),
+            Long("image") => args.image = Some(parser.value()?.into()),
+            Long("arch") => args.arch = Some(parser.value()?.parse()?),
+            Long("modules") => args.modules = Some(parser.value()?.into()),
+            Long("only") => args.only.push(parser.value()?.string()?),
+            Long("kmote") => args.kmote = Some(parser.value()?.into()),
+            Long("guest") => args.guest = Some(parser.value()?.into()),
+            Long("refresh") => args.refresh = true,
+            Long("junit") => args.junit = Some(parser.value()?.into()),
+            Long("console") => args.console = Some(parser.value()?.into()),
+            Long("timeout") => args.timeout = Duration::from_secs(parser.value()?.parse()?),
+            Long("jobs") => args.jobs = parser.value()?.parse()?,
+            _ => return Err(arg.unexpected()),
+        }
+    }
+    Ok(args)
+}

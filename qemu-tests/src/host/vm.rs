@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! One boot of one kernel: disks, QEMU, and what came over the console.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::command::succeed;
+use super::machine::Arch;
+
+/// The disks: a serial number, by which the guest tells them apart, and the block size of the ext4 on it.
+const DISKS: [(&str, &str); 2] = [("ext4-4k", "4096"), ("ext4-1k", "1024")];
+
+/// Only what every kernel from 3.10 on can mount.
+const EXT4_FEATURES: &str = "none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,flex_bg,\
+    sparse_super,large_file,huge_file,uninit_bg,dir_nlink,extra_isize";
+
+pub struct Boot<'a> {
+    pub arch: Arch,
+    pub kernel: &'a Path,
+    pub initramfs: &'a [u8],
+    pub cpus: u32,
+    pub maxcpus: u32,
+    pub timeout: Duration,
+}
+
+/// Boots and returns the whole console; the error carries it as well.
+pub fn run(boot: &Boot) -> Result<String, String> {
+    let folder = Folder::new()?;
+    let initrd = folder.0.join("initrd");
+    fs::write(&initrd, boot.initramfs).map_err(|e| e.to_string())?;
+    let mut command = qemu(boot, &initrd);
+    for (serial, block_size) in DISKS {
+        let path = folder.0.join(serial);
+        make_disk(&path, block_size)?;
+        let drive = format!("file={},if=none,id={serial},format=raw,cache=unsafe", path.display());
+        command.args(["-drive", &drive, "-device", &format!("nvme,drive={serial},serial={serial}")]);
+    }
+    let child = command.spawn().map_err(|e| {
+        let machine = boot.arch.machine();
+        format!("{}: {e} (Debian package {})", machine.qemu, machine.package)
+    })?;
+    wait(child, boot.timeout)
+}
+
+fn qemu(boot: &Boot, initrd: &Path) -> Command {
+    let machine = boot.arch.machine();
+    let mut command = Command::new(machine.qemu);
+    command.args(machine.options);
+    command.args(["-nodefaults", "-no-reboot", "-accel", "tcg", "-m", "512", "-display", "none"]);
+    command.args(["-serial", "stdio"]);
+    command.arg("-smp").arg(format!("{},maxcpus={}", boot.cpus, boot.maxcpus));
+    command.arg("-kernel").arg(boot.kernel).arg("-initrd").arg(initrd);
+    command.arg("-append").arg(format!("console={} panic=-1 quiet", machine.console));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn make_disk(path: &Path, block_size: &str) -> Result<(), String> {
+    let file = fs::File::create(path).map_err(|e| e.to_string())?;
+    file.set_len(64 << 20).map_err(|e| e.to_string())?;
+    // Lazy initialisation would dirty buffers in the background while the tests count them.
+    let mkfs =
+        ["-q", "-F", "-b", block_size, "-O", EXT4_FEATURES, "-E", "lazy_itable_init=0,lazy_journal_init=0"];
+    let search = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    succeed(Command::new("mkfs.ext4").env("PATH", search).args(mkfs).arg(path))
+}
+
+fn wait(mut child: Child, timeout: Duration) -> Result<String, String> {
+    let stdout = collect(child.stdout.take().unwrap());
+    let stderr = collect(child.stderr.take().unwrap());
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break Some(status),
+            Ok(None) if start.elapsed() < timeout => thread::sleep(Duration::from_millis(50)),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break None;
+            }
+        }
+    };
+    let (console, errors) = (stdout.join().unwrap(), stderr.join().unwrap());
+    match status {
+        Some(status) if status.success() => Ok(console),
+        Some(status) => Err(format!("QEMU ended with {status}\n{errors}{console}")),
+        None => Err(format!("no end after {} s\n{errors}{console}", timeout.as_secs())),
+    }
+}
+
+fn collect(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// A temporary folder of one boot.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Result<Self, String> {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("kmote-vm-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Known amounts of work, and what kmote must count of each; one file a module.
+
+mod cachestat;
+mod process;
+
+use kmote_core::chart::Mode;
+
+use crate::guest::counters::Counter;
+use crate::guest::place::Place;
+
+/// A piece of work between two readings.
+pub struct Step {
+    pub name: &'static str,
+    /// The disk that it needs.
+    pub disk: Option<&'static str>,
+    /// What happens before the first reading.
+    pub prepare: fn(&mut Place),
+    pub work: fn(&mut Place),
+    /// What each slot must have grown by; a slot that is not named may do as it likes.
+    pub expect: &'static [(&'static str, Expected)],
+    /// A counter of the kernel that must agree. If it does not, the guest was not quiet and the step is done again.
+    pub counter: Option<(Counter, u64)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Expected {
+    Exactly(u64),
+    /// Where no equality can be asked for, and why.
+    AtLeast(u64, &'static str),
+}
+
+impl Expected {
+    pub fn holds(self, seen: u64) -> bool {
+        match self {
+            Self::Exactly(n) => seen == n,
+            Self::AtLeast(n, _) => seen >= n,
+        }
+    }
+
+    pub fn text(self) -> String {
+        match self {
+            Self::Exactly(n) => n.to_string(),
+            Self::AtLeast(n, _) => format!("≥{n}"),
+        }
+    }
+
+    pub fn why(self) -> &'static str {
+        match self {
+            Self::Exactly(_) => "",
+            Self::AtLeast(_, why) => why,
+        }
+    }
+}
+
+/// The steps of a module; in return mode only those that need it.
+pub fn steps(module: &str, mode: Mode) -> Vec<Step> {
+    match (module, mode) {
+        ("process", Mode::Entry) => process::steps(),
+        ("process", Mode::Return) => process::refusals(),
+        ("cachestat", Mode::Entry) => cachestat::steps(),
+        _ => Vec::new(),
+    }
+}
+
+fn nothing(_: &mut Place) {}
+
+/// Long enough for a tick of anything that runs by itself.
+fn wait(_: &mut Place) {
+    std::thread::sleep(std::time::Duration::from_millis(300));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kmote_core::modules::MODULES;
+
+    #[test]
+    fn every_module_has_a_workload_that_moves_every_slot() {
+        for module in MODULES {
+            let steps: Vec<Step> =
+                [Mode::Entry, Mode::Return].into_iter().flat_map(|m| steps(module.name, m)).collect();
+            for slot in module.slots {
+                let moved = steps.iter().flat_map(|step| step.expect).any(|(name, expected)| {
+                    name == slot
+                        && matches!(expected, Expected::Exactly(n) | Expected::AtLeast(n, _) if *n > 0)
+                });
+                assert!(moved, "{} {slot}: no step moves it", module.name);
+            }
+            for (name, _) in steps.iter().flat_map(|step| step.expect) {
+                assert!(module.slots.contains(name), "{} has no slot {name}", module.name);
+            }
+        }
+    }
+}
