@@ -6,4 +6,5 @@ pub mod announcement;
 pub mod machine;
 pub mod protocol;
 pub mod run;
+pub mod server;
 pub mod words;

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A real Netdata starts the binary by itself, shows its charts with true numbers, and takes it along
+//! when it ends. Needs root, a kernel that takes BPF programs, netdata-core and netdata-web.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end by a panic")]
+
+mod support;
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use support::machine::{holds_within, is_running};
+use support::run::{LONG, SOON};
+use support::server::Netdata;
+
+/// The work of a round: whole processes, of which some stay unreaped for a while; threads; pages.
+const PROCESSES: i64 = 300;
+const ZOMBIES: i64 = 40;
+const THREADS: i64 = 200;
+const PAGES: i64 = 1024;
+
+struct Expected {
+    id: &'static str,
+    units: &'static str,
+    family: &'static str,
+    priority: u32,
+    module: &'static str,
+    dimensions: &'static [(&'static str, &'static str)],
+}
+
+/// As in Netdata's own ebpf.plugin, so that its dashboards and alarms find them.
+const CHARTS: &[Expected] = &[
+    Expected {
+        id: "system.process_thread",
+        units: "calls/s",
+        family: "processes",
+        priority: 21002,
+        module: "process",
+        dimensions: &[("_do_fork", "process"), ("sys_clone", "thread")],
+    },
+    Expected {
+        id: "system.exit",
+        units: "calls/s",
+        family: "processes",
+        priority: 21003,
+        module: "process",
+        dimensions: &[("do_exit", "process"), ("release_task", "task")],
+    },
+    Expected {
+        id: "system.process_status",
+        units: "calls",
+        family: "processes",
+        priority: 21004,
+        module: "process",
+        dimensions: &[("process", "process"), ("zombie", "zombie")],
+    },
+    Expected {
+        id: "mem.cachestat_dirties",
+        units: "pages/s",
+        family: "page_cache",
+        priority: 21101,
+        module: "cachestat",
+        dimensions: &[("dirty", "dirty")],
+    },
+];
+
+#[test]
+fn netdata_shows_what_the_kernel_did_and_takes_the_collector_along() {
+    let programs = loaded_programs();
+    let mut netdata = Netdata::start();
+    for chart in CHARTS {
+        netdata.wait_for_chart(chart.id);
+        shows_as_expected(&netdata, chart);
+    }
+    let ours: BTreeSet<_> = loaded_programs().difference(&programs).cloned().collect();
+
+    let (before, after) = around_ticks(&netdata, work);
+    processes_are_true(&netdata, &before, &after);
+    pages_are_true(&before, &after);
+    has_no_complaint(&netdata);
+
+    let collectors = netdata.collectors();
+    assert_eq!(collectors.len(), 1);
+    assert!(netdata.end("TERM").success());
+    assert!(holds_within(SOON, || !is_running(collectors[0])), "outlives Netdata's end by SIGTERM");
+    has_no_complaint(&netdata);
+
+    let mut netdata = Netdata::start();
+    netdata.wait_for_chart("system.exit");
+    let collectors = netdata.collectors();
+    assert_eq!(collectors.len(), 1);
+    netdata.end("KILL");
+    assert!(holds_within(SOON, || !is_running(collectors[0])), "outlives Netdata's end by SIGKILL");
+    assert!(!ours.is_empty(), "no program was loaded");
+    let left = || ours.intersection(&loaded_programs()).cloned().collect::<Vec<_>>();
+    assert!(holds_within(LONG, || left().is_empty()), "left in the kernel: {:?}", left());
+}
+
+fn shows_as_expected(netdata: &Netdata, chart: &Expected) {
+    let text = netdata.get(&format!("/api/v1/chart?chart={}", chart.id));
+    let lines: Vec<_> = text.lines().map(|line| line.trim().trim_end_matches(',')).collect();
+    let quoted = |name: &str, value: &str| format!("\"{name}\": \"{value}\"");
+    let mut wanted = vec![
+        quoted("id", chart.id),
+        quoted("units", chart.units),
+        quoted("family", chart.family),
+        quoted("context", chart.id),
+        quoted("chart_type", "line"),
+        quoted("plugin", "kmote.plugin"),
+        quoted("module", chart.module),
+        format!("\"priority\": {}", chart.priority),
+        "\"update_every\": 1".into(),
+    ];
+    let dimensions = chart.dimensions.iter();
+    wanted.extend(dimensions.map(|(id, name)| format!("\"{id}\": {{ \"name\": \"{name}\" }}")));
+    for line in wanted {
+        assert!(lines.contains(&line.as_str()), "no {line} in\n{text}");
+    }
+    let shown = lines.iter().filter(|line| line.contains("{ \"name\": ")).count();
+    assert_eq!(shown, chart.dimensions.len(), "dimensions of\n{text}");
+}
+
+/// The kernel's own numbers for what the charts tell.
+#[derive(Debug, Clone, Copy)]
+struct Kernel {
+    forks: i64,
+    releases: i64,
+    dirtied: i64,
+}
+
+impl Kernel {
+    fn now() -> Self {
+        // The counters of dirtied pages lag behind on each CPU until this file is touched.
+        let _ = fs::read("/proc/sys/vm/stat_refresh");
+        let forks = number_after("/proc/stat", "processes ");
+        let tasks = fs::read_to_string("/proc/loadavg").unwrap();
+        let tasks: i64 = tasks.split(['/', ' ']).nth(4).unwrap().parse().unwrap();
+        Self { forks, releases: forks - tasks, dirtied: number_after("/proc/vmstat", "nr_dirtied ") }
+    }
+}
+
+fn number_after(path: &str, name: &str) -> i64 {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().find_map(|line| line.strip_prefix(name)).unwrap().parse().unwrap()
+}
+
+/// A tick of the collector: what it sent, and the kernel's numbers shortly before and after it.
+struct Tick {
+    second: u64,
+    values: HashMap<(&'static str, String), i64>,
+    earlier: Kernel,
+    later: Kernel,
+}
+
+impl Tick {
+    fn next(netdata: &Netdata) -> Self {
+        wait_for_the_middle_of_a_second();
+        let earlier = Kernel::now();
+        let last = time_of_the_last_tick(netdata);
+        assert!(holds_within(LONG, || time_of_the_last_tick(netdata) != last), "no tick");
+        let later = Kernel::now();
+        wait_for_the_middle_of_a_second();
+        let mut values = HashMap::new();
+        for chart in ["system.process_thread", "system.exit", "mem.cachestat_events"] {
+            let collected = netdata.collected(chart).into_iter();
+            values.extend(collected.map(|(name, sent)| ((chart, name), sent.value)));
+        }
+        Self { second: time_of_the_last_tick(netdata).unwrap() / 1000, values, earlier, later }
+    }
+
+    fn value(&self, chart: &'static str, dimension: &str) -> i64 {
+        self.values[&(chart, dimension.into())]
+    }
+}
+
+/// None until Netdata takes the chart for old enough to tell others about it.
+fn time_of_the_last_tick(netdata: &Netdata) -> Option<u64> {
+    netdata.collected("system.exit").values().map(|sent| sent.milliseconds).max()
+}
+
+fn wait_for_the_middle_of_a_second() {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_millis();
+    sleep(Duration::from_millis(u64::from((1500 - now) % 1000)));
+}
+
+/// Takes a tick, does the work, and takes a tick when an idle one has gone by.
+fn around_ticks(netdata: &Netdata, work: impl FnOnce() -> Vec<Child>) -> (Tick, Tick) {
+    let before = Tick::next(netdata);
+    let zombies = work();
+    Tick::next(netdata);
+    let after = Tick::next(netdata);
+    // Netdata draws a second when the next one has come.
+    Tick::next(netdata);
+    for mut zombie in zombies {
+        zombie.wait().unwrap();
+    }
+    (before, after)
+}
+
+/// Hands out the processes that ended and wait to be reaped.
+fn work() -> Vec<Child> {
+    let mut processes: Vec<_> = (0..PROCESSES).map(|_| Command::new("true").spawn().unwrap()).collect();
+    let zombies = processes.split_off((PROCESSES - ZOMBIES) as usize);
+    for mut process in processes {
+        process.wait().unwrap();
+    }
+    for zombie in &zombies {
+        assert!(holds_within(LONG, || !is_running(zombie.id())));
+    }
+    for _ in 0..THREADS {
+        std::thread::spawn(|| {}).join().unwrap();
+    }
+    write_pages(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    zombies
+}
+
+/// Page by page, so that each page is a folio of its own.
+fn write_pages(folder: &Path) {
+    let path = folder.join("kmote-netdata-pages");
+    let _ = fs::remove_file(&path);
+    let mut file = fs::File::create(&path).unwrap();
+    (0..PAGES).for_each(|_| file.write_all(&[7; 4096]).unwrap());
+    fs::remove_file(&path).unwrap();
+}
+
+/// Between the work and what the whole machine can have done around it: equal when nothing else ran.
+fn is_between(what: &str, value: i64, low: i64, high: i64) {
+    println!("{what}: {low} <= {value} <= {high}");
+    assert!(low <= value && value <= high, "{what}: {value} is not in {low}..={high}");
+}
+
+fn processes_are_true(netdata: &Netdata, before: &Tick, after: &Tick) {
+    let change = |chart, dimension| (after.value(chart, dimension) - before.value(chart, dimension)).abs();
+    let (processes, threads) =
+        (change("system.process_thread", "process"), change("system.process_thread", "thread"));
+    let least = after.earlier.forks - before.later.forks;
+    let most = after.later.forks - before.earlier.forks;
+    is_between("tasks", processes + threads, least, most);
+    let others = most - PROCESSES - THREADS;
+    is_between("processes", processes, PROCESSES, PROCESSES + others);
+    is_between("threads", threads, THREADS, THREADS + others);
+
+    let (exits, releases) = (change("system.exit", "process"), change("system.exit", "task"));
+    let least = after.earlier.releases - before.later.releases;
+    let most = after.later.releases - before.earlier.releases;
+    is_between("releases", releases, least, most);
+    let others = others + most - (PROCESSES + THREADS - ZOMBIES);
+    is_between("exits", exits, PROCESSES + THREADS, PROCESSES + THREADS + others);
+
+    let points = netdata.points("system.process_status", before.second, after.second);
+    assert_eq!(points.len() as u64, after.second - before.second, "{points:?}");
+    let sum = |name: &str| points.iter().map(|point| point[name]).sum::<f64>().round() as i64;
+    // Netdata draws whole seconds: a tick that comes late moves a part of what others did over the edge.
+    let edge = others / 10;
+    let (zombies, whole) = (exits - releases, processes - threads);
+    is_between("zombies drawn", sum("zombie"), zombies - edge, zombies + edge);
+    is_between("processes less threads drawn", sum("process"), whole - edge, whole + edge);
+}
+
+fn pages_are_true(before: &Tick, after: &Tick) {
+    let chart = "mem.cachestat_events";
+    let change = |dimension| after.value(chart, dimension) - before.value(chart, dimension);
+    let most = after.later.dirtied - before.earlier.dirtied;
+    is_between("dirtied pages", change("dirtied"), PAGES, most);
+    is_between("added pages", change("added"), PAGES, i64::MAX);
+}
+
+/// Netdata's complaints about a plugin carry the name of the thread that reads it.
+fn has_no_complaint(netdata: &Netdata) {
+    let log = netdata.log();
+    assert!(log.contains("connected to "), "Netdata did not log to its file:\n{log}");
+    let complaint = |line: &&str| line.contains(" ERROR ") && line.to_lowercase().contains("kmote");
+    assert_eq!(log.lines().filter(complaint).collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
+/// The BPF programs in the kernel: address and name.
+fn loaded_programs() -> BTreeSet<String> {
+    let symbols = fs::read_to_string("/proc/kallsyms").unwrap();
+    symbols
+        .lines()
+        .filter(|line| line.contains(" bpf_prog_") && line.ends_with("[bpf]"))
+        .map(Into::into)
+        .collect()
+}

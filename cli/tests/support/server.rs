@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A real Netdata with folders and a port of its own, on loopback, and what it answers.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use super::machine::{Folder, children, holds_within, signal};
+use super::run::{KMOTE, LONG};
+
+/// Everything off but the plugin; nothing asks or tells the outside.
+const CONFIGURATION: &str = include_str!("netdata.conf");
+
+/// Netdata in the foreground, killed with the value.
+pub struct Netdata {
+    folder: Folder,
+    port: u16,
+    child: Child,
+}
+
+/// A counter as the plugin sent it, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Collected {
+    pub value: i64,
+    pub milliseconds: u64,
+}
+
+impl Netdata {
+    /// Starts it with a link to the binary as its only plugin.
+    pub fn start() -> Self {
+        let folder = Folder::new("netdata");
+        for name in ["conf", "cache", "lib", "log", "run", "home", "plugins"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        symlink(KMOTE, folder.path().join("plugins/kmote.plugin")).unwrap();
+        fs::write(folder.path().join("conf/.opt-out-from-anonymous-statistics"), "").unwrap();
+        let port = free_port();
+        let text = CONFIGURATION
+            .replace("{folder}", folder.path().to_str().unwrap())
+            .replace("{port}", &port.to_string());
+        let configuration = folder.path().join("conf/netdata.conf");
+        fs::write(&configuration, text).unwrap();
+        let child = spawn(folder.path(), &configuration);
+        Self { folder, port, child }
+    }
+
+    /// Waits until it has seen a first update of a chart.
+    pub fn wait_for_chart(&self, id: &str) {
+        let arrived = holds_within(LONG, || self.try_get(&format!("/api/v1/data?chart={id}")).is_some());
+        assert!(arrived, "{id} never came\n{}", self.log());
+    }
+
+    pub fn get(&self, path: &str) -> String {
+        self.try_get(path).unwrap_or_else(|| panic!("no answer to {path}\n{}", self.log()))
+    }
+
+    fn try_get(&self, path: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        stream.set_read_timeout(Some(LONG)).ok()?;
+        // In one piece: Netdata answers, and closes, as soon as it has read a whole request line.
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        head.starts_with("HTTP/1.1 200 ").then(|| body.into())
+    }
+
+    /// The stored points of a chart after a second and up to another, oldest first: values by name.
+    pub fn points(&self, chart: &str, after: u64, before: u64) -> Vec<HashMap<String, f64>> {
+        let path =
+            format!("/api/v1/data?chart={chart}&after={after}&before={before}&format=csv&options=seconds");
+        let text = self.get(&path);
+        let mut lines = text.lines().map(|line| line.trim_end().split(',').collect::<Vec<_>>());
+        let names = lines.next().unwrap();
+        let mut points: Vec<(u64, _)> = lines
+            .map(|cells| {
+                let values = names.iter().zip(&cells).skip(1);
+                let known = values.filter_map(|(name, cell)| Some((name.to_string(), cell.parse().ok()?)));
+                (cells[0].parse().unwrap(), known.collect())
+            })
+            .collect();
+        points.retain(|(second, _)| (after + 1..=before).contains(second));
+        points.sort_by_key(|(second, _)| *second);
+        points.into_iter().map(|(_, values)| values).collect()
+    }
+
+    /// The last values of a chart as they were sent, by the name of the dimension.
+    pub fn collected(&self, chart: &str) -> HashMap<String, Collected> {
+        let text = self.get("/api/v1/allmetrics?format=prometheus&source=raw&timestamps=yes");
+        let wanted = format!("chart=\"{chart}\"");
+        text.lines().filter(|line| line.contains(&wanted)).map(sample).collect()
+    }
+
+    /// The running collectors that it started.
+    pub fn collectors(&self) -> Vec<u32> {
+        children(self.child.id(), &fs::canonicalize(KMOTE).unwrap())
+    }
+
+    /// Its error log, where the plugin's stderr goes as well.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log/error.log")).unwrap_or_default()
+    }
+
+    /// Ends it by a signal.
+    pub fn end(&mut self, name: &str) -> ExitStatus {
+        signal(self.child.id(), name);
+        let mut status = None;
+        let ended = holds_within(LONG, || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(ended, "Netdata outlives SIG{name}\n{}", self.log());
+        status.unwrap()
+    }
+}
+
+impl Drop for Netdata {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // Its folder can only go when the helper that it forked has seen the end, too.
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn spawn(folder: &Path, configuration: &Path) -> Child {
+    let log = |name: &str| fs::File::create(folder.join("log").join(name)).unwrap();
+    let mut command = Command::new(program());
+    command.args(["-D", "-c"]).arg(configuration).arg("-P").arg(folder.join("run/netdata.pid"));
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+    command.env("HOME", folder.join("home")).env("DISABLE_TELEMETRY", "1");
+    command.stdin(Stdio::null()).stdout(log("stdout")).stderr(log("stderr"));
+    command.spawn().unwrap()
+}
+
+fn program() -> PathBuf {
+    let known = ["/usr/sbin/netdata", "/usr/bin/netdata"].map(PathBuf::from);
+    let found = known.into_iter().find(|path| path.exists());
+    found.expect("this test needs a Netdata: apt-get install netdata-core netdata-web")
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+}
+
+/// Reads `netdata_type_id_total{chart="type.id",family="…",dimension="name"} 12 1700000000000`.
+fn sample(line: &str) -> (String, Collected) {
+    let (labels, numbers) = line.rsplit_once("\"} ").unwrap();
+    let (_, name) = labels.rsplit_once("dimension=\"").unwrap();
+    let (value, milliseconds) = numbers.split_once(' ').unwrap();
+    let value = value.parse().unwrap_or_else(|_| panic!("{line}"));
+    (name.into(), Collected { value, milliseconds: milliseconds.parse().unwrap() })
+}
