@@ -8,6 +8,8 @@ use std::fs;
 pub enum Counter {
     /// All tasks ever made.
     Tasks,
+    /// Tasks that exist, zombies too.
+    TasksNow,
     /// Pages ever dirtied.
     PagesDirtied,
 }
@@ -16,14 +18,20 @@ impl Counter {
     pub fn name(self) -> &'static str {
         match self {
             Self::Tasks => "/proc/stat processes",
+            Self::TasksNow => "/proc/loadavg tasks",
             Self::PagesDirtied => "/proc/vmstat nr_dirtied",
         }
     }
 
     /// Its value now; `None` where this kernel does not tell it exactly.
-    pub fn read(self) -> Option<u64> {
+    pub fn read(self) -> Option<i64> {
         match self {
             Self::Tasks => value("/proc/stat", "processes"),
+            // The fourth word is `running/all`.
+            Self::TasksNow => {
+                let text = fs::read_to_string("/proc/loadavg").ok()?;
+                text.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
+            }
             // Each CPU keeps a part of its own until it is asked for it (since v4.8, 52b6f46bc163).
             Self::PagesDirtied => {
                 fs::write("/proc/sys/vm/stat_refresh", "1").ok()?;
@@ -33,7 +41,7 @@ impl Counter {
     }
 }
 
-fn value(path: &str, key: &str) -> Option<u64> {
+fn value(path: &str, key: &str) -> Option<i64> {
     let text = fs::read_to_string(path).ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.find(|(name, _)| *name == key)?.1.trim().parse().ok()

@@ -12,7 +12,7 @@ use super::kmote::{Kmote, Reading};
 use super::place::Place;
 use super::remains::Remains;
 use crate::row::{Outcome, Row, end_line};
-use crate::workloads::{self, Expected, Step};
+use crate::workloads::{self, Step};
 
 /// How often a step is tried when the kernel's own counter says that something else was going on too.
 const TRIES: usize = 5;
@@ -169,14 +169,13 @@ impl Run {
         }
         for rest in (0..TRIES).rev() {
             (step.prepare)(&mut self.place);
-            let counted = step.counter.and_then(|(counter, _)| counter.read());
+            let counted = step.count();
             let Ok(before) = kmote.read() else { break };
             (step.work)(&mut self.place);
             let Ok(after) = self.settled(step, live, &before, kmote) else { break };
-            let again = step.counter.and_then(|(counter, _)| counter.read());
-            let kernel = counted.zip(again).map(|(before, after)| after - before);
-            if kernel.is_none() || kernel == step.counter.map(|(_, expected)| expected) || rest == 0 {
-                if let (Some((counter, expected)), Some(seen)) = (step.counter, kernel) {
+            let kernel = step.since(&counted);
+            if kernel.iter().all(|(_, expected, seen)| expected == seen) || rest == 0 {
+                for (counter, expected, seen) in kernel {
                     self.equal(Subject { mechanism: "kernel", ..subject }, counter.name(), &expected, &seen);
                 }
                 return self.compare(subject, step, live, &before, &after);

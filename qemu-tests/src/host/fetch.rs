@@ -2,6 +2,7 @@
 //! A kernel on disk: fetched once, cached outside of the tree, found in any of Debian's layouts.
 
 use std::env;
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -64,13 +65,14 @@ fn unpack_whole(tree: &Tree, package: &Package, dir: &Path) -> Result<(), String
     fs::create_dir_all(&new).map_err(|e| format!("{}: {e}", new.display()))?;
     tree.unpack(package, &new)?;
     let mut origin = format!("{} {}", package.name, package.version);
-    // From 6.19 on Debian splits the image: linux-binary has the kernel, linux-modules the rest.
-    if let Some(rest) = package.name.strip_prefix("linux-binary-") {
-        let modules = Package { name: format!("linux-modules-{rest}"), version: package.version.clone() };
-        if tree.candidates(&modules.name)?.contains(&modules) {
-            tree.unpack(&modules, &new)?;
+    // From 6.19 on Debian splits the image: the kernel, its modules, and the list of what is built in.
+    for part in ["linux-modules-", "linux-base-"] {
+        let Some(rest) = package.name.strip_prefix("linux-binary-") else { break };
+        let other = Package { name: format!("{part}{rest}"), version: package.version.clone() };
+        if tree.candidates(&other.name)?.contains(&other) {
+            tree.unpack(&other, &new)?;
         } else {
-            origin.push_str(" (its modules are not in the index)");
+            let _ = write!(origin, " (the index lacks {})", other.name);
         }
     }
     fs::write(new.join("origin"), &origin).map_err(|e| e.to_string())?;

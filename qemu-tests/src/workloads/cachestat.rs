@@ -22,7 +22,14 @@ fn step(
     expect: &'static Slots,
     dirtied: u64,
 ) -> Step {
-    Step { name, disk: Some("ext4-4k"), prepare, work, expect, counter: Some((PagesDirtied, dirtied)) }
+    Step {
+        name,
+        disk: Some("ext4-4k"),
+        prepare,
+        work,
+        expect,
+        counters: vec![(PagesDirtied, dirtied as i64)],
+    }
 }
 
 pub fn steps() -> Vec<Step> {

@@ -19,8 +19,22 @@ pub struct Step {
     pub work: fn(&mut Place),
     /// What each slot must have grown by; a slot that is not named may do as it likes.
     pub expect: &'static [(&'static str, Expected)],
-    /// A counter of the kernel that must agree. If it does not, the guest was not quiet and the step is done again.
-    pub counter: Option<(Counter, u64)>,
+    /// The kernel's own counters, which must agree. If one does not, the guest was not quiet and the step is done
+    /// again.
+    pub counters: Vec<(Counter, i64)>,
+}
+
+impl Step {
+    /// The kernel's counters now, those that this kernel has.
+    pub fn count(&self) -> Vec<(Counter, i64, i64)> {
+        self.counters.iter().filter_map(|(counter, by)| Some((*counter, *by, counter.read()?))).collect()
+    }
+
+    /// By how much they have changed: counter, expected, seen.
+    pub fn since(&self, before: &[(Counter, i64, i64)]) -> Vec<(Counter, i64, i64)> {
+        let seen = |counter: Counter, before: i64| counter.read().unwrap_or(before) - before;
+        before.iter().map(|(counter, by, value)| (*counter, *by, seen(*counter, *value))).collect()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

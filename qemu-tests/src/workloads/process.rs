@@ -6,7 +6,7 @@ use std::thread;
 
 use super::Expected::Exactly;
 use super::{Expected, Step, nothing, wait};
-use crate::guest::counters::Counter::Tasks;
+use crate::guest::counters::Counter::{Tasks, TasksNow};
 use crate::guest::place::Place;
 use crate::guest::{NOTHING, sys};
 
@@ -27,8 +27,10 @@ const fn slots(process: u64, thread: u64, exec: u64, exit: u64, exit_process: u6
     ]
 }
 
-const fn step(name: &'static str, work: fn(&mut Place), expect: &'static Slots, tasks: u64) -> Step {
-    Step { name, disk: None, prepare: nothing, work, expect, counter: Some((Tasks, tasks)) }
+/// `tasks` are made in the step, and `more` of them are left at its end.
+fn step(name: &'static str, work: fn(&mut Place), expect: &'static Slots, tasks: u64, more: i64) -> Step {
+    let counters = vec![(Tasks, tasks as i64), (TasksNow, more)];
+    Step { name, disk: None, prepare: nothing, work, expect, counters }
 }
 
 pub fn steps() -> Vec<Step> {
@@ -41,13 +43,13 @@ pub fn steps() -> Vec<Step> {
     const ENDED: Slots = slots(1, 0, 0, 1, 1, 0);
     const REAPED: Slots = slots(0, 0, 0, 0, 0, 1);
     vec![
-        step("nothing", wait, &NONE, 0),
-        step("23 forks", forks, &FORKED, FORKS),
-        step("7 threads", threads, &THREADED, THREADS),
-        step("5 forks with exec", execs, &EXECUTED, EXECS),
-        step("exec by a thread", exec_by_thread, &TAKEN_OVER, 2),
-        Step { prepare: reap, ..step("a zombie", leave_zombie, &ENDED, 1) },
-        Step { prepare: have_zombie, ..step("the zombie reaped", reap, &REAPED, 0) },
+        step("nothing", wait, &NONE, 0, 0),
+        step("23 forks", forks, &FORKED, FORKS, 0),
+        step("7 threads", threads, &THREADED, THREADS, 0),
+        step("5 forks with exec", execs, &EXECUTED, EXECS, 0),
+        step("exec by a thread", exec_by_thread, &TAKEN_OVER, 2, 0),
+        Step { prepare: reap, ..step("a zombie", leave_zombie, &ENDED, 1, 1) },
+        Step { prepare: have_zombie, ..step("the zombie reaped", reap, &REAPED, 0, -1) },
     ]
 }
 
@@ -63,7 +65,7 @@ pub fn refusals() -> Vec<Step> {
         prepare: nothing,
         work,
         expect,
-        counter: Some((Tasks, 0)),
+        counters: vec![(Tasks, 0), (TasksNow, 0)],
     };
     vec![
         step(
