@@ -3,25 +3,18 @@
 //! when it ends. Needs root, a kernel that takes BPF programs, netdata-core and netdata-web.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end by a panic")]
 
+#[path = "../support/mod.rs"]
 mod support;
 
-use std::collections::{BTreeSet, HashMap};
+mod work;
+
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
-use std::path::Path;
-use std::process::{Child, Command};
-use std::thread::sleep;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use support::machine::{holds_within, is_running};
 use support::run::{LONG, SOON};
 use support::server::Netdata;
-
-/// The work of a round: whole processes, of which some stay unreaped for a while; threads; pages.
-const PROCESSES: i64 = 300;
-const ZOMBIES: i64 = 40;
-const THREADS: i64 = 200;
-const PAGES: i64 = 1024;
+use work::{PAGES, PROCESSES, THREADS, Tick, ZOMBIES, around_ticks, work};
 
 struct Expected {
     id: &'static str,
@@ -122,109 +115,6 @@ fn shows_as_expected(netdata: &Netdata, chart: &Expected) {
     }
     let shown = lines.iter().filter(|line| line.contains("{ \"name\": ")).count();
     assert_eq!(shown, chart.dimensions.len(), "dimensions of\n{text}");
-}
-
-/// The kernel's own numbers for what the charts tell.
-#[derive(Debug, Clone, Copy)]
-struct Kernel {
-    forks: i64,
-    releases: i64,
-    dirtied: i64,
-}
-
-impl Kernel {
-    fn now() -> Self {
-        // The counters of dirtied pages lag behind on each CPU until this file is touched.
-        let _ = fs::read("/proc/sys/vm/stat_refresh");
-        let forks = number_after("/proc/stat", "processes ");
-        let tasks = fs::read_to_string("/proc/loadavg").unwrap();
-        let tasks: i64 = tasks.split(['/', ' ']).nth(4).unwrap().parse().unwrap();
-        Self { forks, releases: forks - tasks, dirtied: number_after("/proc/vmstat", "nr_dirtied ") }
-    }
-}
-
-fn number_after(path: &str, name: &str) -> i64 {
-    let text = fs::read_to_string(path).unwrap();
-    text.lines().find_map(|line| line.strip_prefix(name)).unwrap().parse().unwrap()
-}
-
-/// A tick of the collector: what it sent, and the kernel's numbers shortly before and after it.
-struct Tick {
-    second: u64,
-    values: HashMap<(&'static str, String), i64>,
-    earlier: Kernel,
-    later: Kernel,
-}
-
-impl Tick {
-    fn next(netdata: &Netdata) -> Self {
-        wait_for_the_middle_of_a_second();
-        let earlier = Kernel::now();
-        let last = time_of_the_last_tick(netdata);
-        assert!(holds_within(LONG, || time_of_the_last_tick(netdata) != last), "no tick");
-        let later = Kernel::now();
-        wait_for_the_middle_of_a_second();
-        let mut values = HashMap::new();
-        for chart in ["system.process_thread", "system.exit", "mem.cachestat_events"] {
-            let collected = netdata.collected(chart).into_iter();
-            values.extend(collected.map(|(name, sent)| ((chart, name), sent.value)));
-        }
-        Self { second: time_of_the_last_tick(netdata).unwrap() / 1000, values, earlier, later }
-    }
-
-    fn value(&self, chart: &'static str, dimension: &str) -> i64 {
-        self.values[&(chart, dimension.into())]
-    }
-}
-
-/// None until Netdata takes the chart for old enough to tell others about it.
-fn time_of_the_last_tick(netdata: &Netdata) -> Option<u64> {
-    netdata.collected("system.exit").values().map(|sent| sent.milliseconds).max()
-}
-
-fn wait_for_the_middle_of_a_second() {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_millis();
-    sleep(Duration::from_millis(u64::from((1500 - now) % 1000)));
-}
-
-/// Takes a tick, does the work, and takes a tick when an idle one has gone by.
-fn around_ticks(netdata: &Netdata, work: impl FnOnce() -> Vec<Child>) -> (Tick, Tick) {
-    let before = Tick::next(netdata);
-    let zombies = work();
-    Tick::next(netdata);
-    let after = Tick::next(netdata);
-    // Netdata draws a second when the next one has come.
-    Tick::next(netdata);
-    for mut zombie in zombies {
-        zombie.wait().unwrap();
-    }
-    (before, after)
-}
-
-/// Hands out the processes that ended and wait to be reaped.
-fn work() -> Vec<Child> {
-    let mut processes: Vec<_> = (0..PROCESSES).map(|_| Command::new("true").spawn().unwrap()).collect();
-    let zombies = processes.split_off((PROCESSES - ZOMBIES) as usize);
-    for mut process in processes {
-        process.wait().unwrap();
-    }
-    for zombie in &zombies {
-        assert!(holds_within(LONG, || !is_running(zombie.id())));
-    }
-    for _ in 0..THREADS {
-        std::thread::spawn(|| {}).join().unwrap();
-    }
-    write_pages(Path::new(env!("CARGO_TARGET_TMPDIR")));
-    zombies
-}
-
-/// Page by page, so that each page is a folio of its own.
-fn write_pages(folder: &Path) {
-    let path = folder.join("kmote-netdata-pages");
-    let _ = fs::remove_file(&path);
-    let mut file = fs::File::create(&path).unwrap();
-    (0..PAGES).for_each(|_| file.write_all(&[7; 4096]).unwrap());
-    fs::remove_file(&path).unwrap();
 }
 
 /// Between the work and what the whole machine can have done around it: equal when nothing else ran.
