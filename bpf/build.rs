@@ -185,7 +185,7 @@ fn bpf_compiler(clang: &OsStr, sources: &Path, headers: &Path) -> Result<Command
     let endian = if variable("CARGO_CFG_TARGET_ENDIAN")? == "big" { "bpfeb" } else { "bpfel" };
     let mut command = Command::new(clang);
     command
-        .args(["-target", endian, "-mcpu=v1", "-g", "-O2", "-Wall", "-Werror", "-nostdlibinc", "-c"])
+        .args(["-target", endian, "-mcpu=v1", "-g", "-O2", "-Wall", "-Werror", "-nostdlibinc", "-fno-builtin", "-c"])
         .arg(format!("-D__TARGET_ARCH_{}", kernel_architecture(&variable("CARGO_CFG_TARGET_ARCH")?)))
         .args(["-Ic", "-isystem", "native/bpf", "-isystem"])
         .arg(headers)

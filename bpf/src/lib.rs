@@ -1,1 +1,14 @@
-//! placeholder
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The kernel side of kmote: what a kernel offers, and how a module's programs are chosen, loaded, attached and read.
+
+pub mod attach;
+pub mod kernel;
+pub mod object;
+pub mod symbols;
+pub mod sys;
+pub mod words;
+
+/// The BPF objects, compiled from `c/*.bpf.c` by the build script: `(module's name, ELF)`.
+pub mod objects {
+    include!(concat!(env!("OUT_DIR"), "/objects.rs"));
+}

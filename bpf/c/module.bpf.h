@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What every module's programs share: the counters of one per-CPU struct, and how a program is declared.
+//
+// A program that reads no context serves every mechanism under the name of its event, since the loader gives it its
+// type; one that does is named <event>_<mechanism>. Kernel symbols stand in the Rust row only.
+// Written for -mcpu=v1 and Linux 3.10-el7 and 4.9 on: no loop, no sub-function, no global data, no relocation but
+// to maps, keys on the stack.
+#ifndef KMOTE_MODULE_BPF_H
+#define KMOTE_MODULE_BPF_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+// Declares the map of a module's counters, under the module's name: one `struct <name>` a CPU, of __u64 only.
+#define COUNTERS(name)                                                                                       \
+    struct {                                                                                                 \
+        __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);                                                             \
+        __uint(max_entries, 1);                                                                              \
+        __type(key, __u32);                                                                                  \
+        __type(value, struct name);                                                                          \
+    } name SEC(".maps");                                                                                     \
+    static __always_inline struct name *counters(void) {                                                     \
+        __u32 first = 0;                                                                                     \
+        return bpf_map_lookup_elem(&name, &first);                                                           \
+    }
+
+// Adds to one counter of this CPU. Atomic, since the program may be interrupted between its read and its write.
+#define ADD(counter, amount) __sync_fetch_and_add(&(counter), (amount))
+
+// A program of an event, whose context is not read.
+#define PROGRAM(event) SEC("event") int event(void *ctx)
+
+// A program of an event and a mechanism, which reads its context as 64-bit words: the arguments, for raw_tp, fentry
+// and fexit (for fexit followed by the result); the record, for tp.
+#define PROGRAM_OF(event, mechanism) SEC("event") int event##_##mechanism(__u64 *ctx)
+
+// A program that counts its event, and nothing else.
+#define COUNT(event)                                                                                         \
+    PROGRAM(event) {                                                                                         \
+        typeof(counters()) all = counters();                                                                 \
+        if (all)                                                                                             \
+            ADD(all->event, 1);                                                                              \
+        return 0;                                                                                            \
+    }
+
+#define LICENCE char licence[] SEC("license") = "GPL"
+
+#endif

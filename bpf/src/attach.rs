@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! One program on one hook: loaded as what its mechanism asks for, attached, and kept by its descriptors.
+
+use crate::kernel::{Kernel, Kprobes};
+use crate::sys::{self, Errno, Load, PerfEvent};
+use kmote_core::hook::{Hook, Mechanism, Refusal};
+use libbpf_sys as raw;
+use std::ffi::{CStr, CString};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// The longest name of a program that the kernel keeps.
+const NAME: usize = 15;
+
+/// An attached program; dropping it detaches it.
+#[derive(Debug)]
+pub struct Link {
+    // Fields are dropped in this order: the event is closed before its line in tracefs is taken back.
+    _attachment: OwnedFd,
+    _program: OwnedFd,
+    _line: Option<ProbeLine>,
+}
+
+/// A line of ours in `kprobe_events`, on kernels without the kprobe PMU; taken back when dropped.
+#[derive(Debug)]
+struct ProbeLine {
+    events: PathBuf,
+    name: String,
+}
+
+impl Drop for ProbeLine {
+    fn drop(&mut self) {
+        // A line that the kernel will not give back now is swept away by the next start.
+        let _ = append(&self.events, &format!("-:kprobes/{}\n", self.name));
+    }
+}
+
+/// Loads and attaches `instructions` at `hook` as the program of `event`.
+pub fn attach(
+    kernel: &Kernel,
+    hook: &Hook,
+    event: &str,
+    instructions: &[raw::bpf_insn],
+    kernel_version: u32,
+) -> Result<Link, Refusal> {
+    let (mechanism, name) = (hook.mechanism(), program_name(event));
+    let (kind, attach_type) = match mechanism {
+        Mechanism::Fentry => (raw::BPF_PROG_TYPE_TRACING, raw::BPF_TRACE_FENTRY),
+        Mechanism::Fexit => (raw::BPF_PROG_TYPE_TRACING, raw::BPF_TRACE_FEXIT),
+        Mechanism::RawTracepoint => (raw::BPF_PROG_TYPE_RAW_TRACEPOINT, 0),
+        Mechanism::Kprobe | Mechanism::Kretprobe => (raw::BPF_PROG_TYPE_KPROBE, 0),
+        Mechanism::Tracepoint => (raw::BPF_PROG_TYPE_TRACEPOINT, 0),
+    };
+    let target = match hook {
+        Hook::Fentry(function) | Hook::Fexit(function) => {
+            kernel.type_id(function).ok_or(Refusal::NoTypedFunction)?
+        }
+        _ => 0,
+    };
+    let load = Load { name: &name, kind, attach_type, target, kernel_version };
+    let program = sys::load(instructions, &load).map_err(|errno| {
+        let refusal = kernel.load_refusal(mechanism, errno);
+        if mechanism_wide(&refusal) {
+            kernel.refuse(mechanism, refusal);
+        }
+        refusal
+    })?;
+    let (attachment, line) = connect(kernel, hook, attach_type, program.as_fd())
+        .map_err(|errno| attach_refusal(kernel, mechanism, errno))?;
+    Ok(Link { _attachment: attachment, _program: program, _line: line })
+}
+
+/// Whether a refusal at load holds for every program of the mechanism: the kernel said no to the kind, not to the code.
+const fn mechanism_wide(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Policy | Refusal::NoCapability(_) | Refusal::Lockdown | Refusal::NotBuilt)
+}
+
+fn program_name(event: &str) -> CString {
+    let mut name = format!("kmote_{event}");
+    name.truncate(NAME);
+    CString::new(name).unwrap_or_default()
+}
+
+fn connect(
+    kernel: &Kernel,
+    hook: &Hook,
+    attach_type: u32,
+    program: BorrowedFd<'_>,
+) -> Result<(OwnedFd, Option<ProbeLine>), Errno> {
+    let target = CString::new(hook.target()).unwrap_or_default();
+    let attachment = match hook {
+        Hook::Fentry(_) | Hook::Fexit(_) => sys::attach_trampoline(program, attach_type)?,
+        Hook::RawTracepoint(_) => sys::attach_raw_tracepoint(&target, program)?,
+        Hook::Tracepoint(category, name) | Hook::Record(category, name, _) => {
+            let id = kernel.tracepoint_id(category, name).ok_or(libc::ENOENT)?;
+            sys::attach_perf_event(PerfEvent::Tracepoint(id), program)?
+        }
+        Hook::Kprobe(_) | Hook::Kretprobe(_) => {
+            let at_return = matches!(hook, Hook::Kretprobe(_));
+            return connect_kprobe(kernel, &target, at_return, program);
+        }
+    };
+    Ok((attachment, None))
+}
+
+fn connect_kprobe(
+    kernel: &Kernel,
+    function: &CStr,
+    at_return: bool,
+    program: BorrowedFd<'_>,
+) -> Result<(OwnedFd, Option<ProbeLine>), Errno> {
+    if let Some(Kprobes::Pmu(pmu, bit)) = kernel.kprobes {
+        let event = PerfEvent::Kprobe { pmu, config: if at_return { bit } else { 0 }, function };
+        return sys::attach_perf_event(event, program).map(|attachment| (attachment, None));
+    }
+    let tracefs = kernel.tracefs.as_ref().ok_or(libc::ENOENT)?;
+    let function = function.to_str().map_err(|_| libc::EINVAL)?;
+    let kind = if at_return { 'r' } else { 'p' };
+    let (events, name) = (tracefs.join("kprobe_events"), format!("{}{}_{kind}_{function}", PREFIX, std::process::id()));
+    append(&events, &format!("{kind}:kprobes/{name} {function}\n"))?;
+    let line = ProbeLine { events, name };
+    let id = kernel.tracepoint_id("kprobes", &line.name).ok_or(libc::ENOENT)?;
+    Ok((sys::attach_perf_event(PerfEvent::Tracepoint(id), program)?, Some(line)))
+}
+
+/// What the names of our lines in `kprobe_events` begin with; our process id follows.
+const PREFIX: &str = "kmote_";
+
+/// Takes back lines in `kprobe_events` that a kmote left which was killed. Other tools' lines, and those of a
+/// process that lives, stay.
+pub fn sweep(kernel: &Kernel) {
+    let Some(events) = kernel.tracefs.as_ref().map(|tracefs| tracefs.join("kprobe_events")) else { return };
+    if kernel.kprobes != Some(Kprobes::Events) {
+        return;
+    }
+    for line in fs::read_to_string(&events).unwrap_or_default().lines() {
+        if let Some(name) = stale(line, |process| Path::new("/proc").join(process).exists()) {
+            let _ = append(&events, &format!("-:kprobes/{name}\n"));
+        }
+    }
+}
+
+/// The name of a line of ours whose process is gone.
+fn stale(line: &str, lives: impl Fn(&str) -> bool) -> Option<&str> {
+    let name = line.split_once(":kprobes/")?.1.split_whitespace().next()?;
+    let process = name.strip_prefix(PREFIX)?.split('_').next()?;
+    let is_number = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && !lives(process)).then_some(name)
+}
+
+fn append(path: &Path, line: &str) -> Result<(), Errno> {
+    // Appended: opening this file with truncation would take away the probes of all other tools.
+    let written = OpenOptions::new().append(true).open(path).and_then(|mut file| file.write_all(line.as_bytes()));
+    written.map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
+}
+
+/// What an errno of attaching means.
+fn attach_refusal(kernel: &Kernel, mechanism: Mechanism, errno: Errno) -> Refusal {
+    match (mechanism, errno) {
+        (_, libc::EPERM | libc::EACCES) => kernel.not_permitted(),
+        (_, 524 | libc::EOPNOTSUPP) => Refusal::NotSupported,
+        (Mechanism::RawTracepoint | Mechanism::Tracepoint, libc::ENOENT) => Refusal::NoTracepoint,
+        (Mechanism::Tracepoint, libc::EEXIST | libc::EBUSY) => Refusal::Busy,
+        (Mechanism::Kprobe | Mechanism::Kretprobe, libc::ENOENT) => Refusal::NoFunction,
+        (Mechanism::RawTracepoint, libc::EINVAL) => Refusal::NotSupported,
+        (_, libc::EINVAL | libc::EBUSY | libc::EADDRNOTAVAIL) => Refusal::NotTraceable,
+        (_, other) => Refusal::Errno(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_lines_of_the_dead_are_stale() {
+        let lives = |process: &str| process == "7";
+        for (line, expected) in [
+            ("p:kprobes/kmote_12_p_vfs_read vfs_read", Some("kmote_12_p_vfs_read")),
+            ("r:kprobes/kmote_12_r_vfs_read vfs_read", Some("kmote_12_r_vfs_read")),
+            ("p:kprobes/kmote_7_p_vfs_read vfs_read", None),
+            ("p:kprobes/kmote_x vfs_read", None),
+            ("p:kprobes/kmote_ vfs_read", None),
+            ("p:other/kmote_12_p_vfs_read vfs_read", None),
+            ("p:kprobes/libbpf_12_0_vfs_read vfs_read", None),
+            ("", None),
+        ] {
+            assert_eq!(stale(line, lives), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn names_fit_the_kernel() {
+        assert_eq!(program_name("added").as_bytes(), b"kmote_added");
+        assert_eq!(program_name("buffer_dirtied").as_bytes(), b"kmote_buffer_di");
+    }
+}

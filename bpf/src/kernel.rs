@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What this kernel offers: asked of it, never concluded from its version.
+
+use crate::symbols::{Functions, Typed, Wanted};
+use crate::sys::{self, Errno};
+use kmote_core::cpu_list;
+use kmote_core::format;
+use kmote_core::hook::{Field, Known, Mechanism, Refusal};
+use std::cell::{Cell, OnceCell};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How kprobes are made here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kprobes {
+    /// By perf, through the PMU of this type (from 4.17); the bit asks for a return probe.
+    Pmu(u32, u64),
+    /// By a line in tracefs' `kprobe_events`.
+    Events,
+}
+
+/// The facts of a kernel, gathered once; the two long lists are read when they are first asked for.
+#[derive(Debug)]
+pub struct Kernel {
+    prefix: PathBuf,
+    /// `uname -r`.
+    pub release: String,
+    /// How many CPUs there can ever be.
+    pub cpus: usize,
+    /// Where tracefs is mounted and readable.
+    pub tracefs: Option<PathBuf>,
+    /// How kprobes are made, if at all.
+    pub kprobes: Option<Kprobes>,
+    /// Whether the kernel's BTF can be read.
+    pub btf: bool,
+    /// The lockdown mode in force, where that can be told.
+    pub lockdown: Option<String>,
+    /// Our effective capabilities, a bit each.
+    pub capabilities: u64,
+    only: Option<String>,
+    refused: Cell<[Option<Refusal>; Mechanism::ALL.len()]>,
+    wanted: Wanted,
+    functions: OnceCell<Option<Functions>>,
+    typed: OnceCell<Option<Typed>>,
+}
+
+/// Capabilities that loading programs takes: the name, its bit.
+pub const CAPABILITIES: &[(&str, u32)] =
+    &[("CAP_SYS_ADMIN", 21), ("CAP_SYS_RESOURCE", 24), ("CAP_SYSLOG", 34), ("CAP_PERFMON", 38), ("CAP_BPF", 39)];
+
+impl Kernel {
+    /// Asks the kernel. `prefix` stands before `/proc` and `/sys`; `only` restricts the mechanisms to a family.
+    pub fn ask(prefix: &Path, only: Option<&str>) -> Self {
+        let under = |path: &str| prefix.join(path);
+        let text = |path: &str| fs::read_to_string(under(path)).unwrap_or_default();
+        let tracefs = ["sys/kernel/tracing", "sys/kernel/debug/tracing"]
+            .map(under)
+            .into_iter()
+            .find(|path| fs::read_dir(path.join("events")).is_ok());
+        Self {
+            release: text("proc/sys/kernel/osrelease").trim().to_owned(),
+            cpus: cpu_list::count(text("sys/devices/system/cpu/possible").as_bytes()).unwrap_or(1),
+            kprobes: kprobes(prefix, tracefs.as_deref()),
+            tracefs,
+            btf: under("sys/kernel/btf/vmlinux").exists(),
+            lockdown: in_brackets(&text("sys/kernel/security/lockdown")).map(str::to_owned),
+            capabilities: effective(&text("proc/self/status")),
+            only: only.map(str::to_owned),
+            refused: Cell::default(),
+            wanted: Wanted::default(),
+            functions: OnceCell::new(),
+            typed: OnceCell::new(),
+            prefix: prefix.to_owned(),
+        }
+    }
+
+    /// Remembers that no program of this mechanism is taken here, so that the next need not be tried.
+    pub fn refuse(&self, mechanism: Mechanism, refusal: Refusal) {
+        let mut refused = self.refused.get();
+        if let Some(place) = refused.get_mut(mechanism.index()) {
+            *place = Some(refusal);
+        }
+        self.refused.set(refused);
+    }
+
+    /// The id of a function in the kernel's BTF.
+    pub fn type_id(&self, function: &str) -> Option<u32> {
+        let typed = self.typed.get_or_init(|| {
+            Typed::scan(&self.prefix.join("sys/kernel/btf/vmlinux"), &self.wanted).ok()
+        });
+        typed.as_ref()?.id(&self.wanted, function)
+    }
+
+    /// The id of a tracepoint, from tracefs.
+    pub fn tracepoint_id(&self, category: &str, name: &str) -> Option<u64> {
+        let path = self.tracefs.as_ref()?.join("events").join(category).join(name).join("id");
+        fs::read_to_string(path).ok()?.trim().parse().ok()
+    }
+
+    /// Whether we have the capability of this bit.
+    pub fn capable(&self, bit: u32) -> bool {
+        self.capabilities >> bit & 1 == 1
+    }
+
+    /// Why "operation not permitted" was said, in the order of what an operator can change.
+    pub fn not_permitted(&self) -> Refusal {
+        let [admin, perfmon, bpf] = [21, 38, 39].map(|bit| self.capable(bit));
+        match () {
+            () if !admin && !bpf => Refusal::NoCapability("CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN)"),
+            () if !admin && !perfmon => Refusal::NoCapability("CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)"),
+            () if self.lockdown.as_deref() == Some("confidentiality") => Refusal::Lockdown,
+            () if sys::locked_memory().is_some() && !sys::accounts_to_cgroups() => Refusal::LockedMemory,
+            () => Refusal::Policy,
+        }
+    }
+
+    /// What an errno of loading a program means.
+    pub fn load_refusal(&self, mechanism: Mechanism, errno: Errno) -> Refusal {
+        match errno {
+            libc::EPERM => self.not_permitted(),
+            // Raw tracepoints came with 4.17, trampolines with 5.5: an unknown program type is invalid.
+            libc::EINVAL if mechanism == Mechanism::RawTracepoint => Refusal::NotBuilt,
+            libc::ENOENT => Refusal::NotTraceable,
+            _ => Refusal::Verifier(errno),
+        }
+    }
+}
+
+impl kmote_core::hook::Kernel for Kernel {
+    fn without(&self, mechanism: Mechanism) -> Option<Refusal> {
+        if self.only.as_deref().is_some_and(|only| only != mechanism.family()) {
+            return Some(Refusal::Excluded);
+        }
+        if let Some(refusal) = self.refused.get().get(mechanism.index()).copied().flatten() {
+            return Some(refusal);
+        }
+        match mechanism {
+            Mechanism::Fentry | Mechanism::Fexit if !self.btf => Some(Refusal::NoBtf),
+            Mechanism::Kprobe | Mechanism::Kretprobe if self.kprobes.is_none() => Some(match self.tracefs {
+                None if self.prefix.join("sys/kernel/debug/kprobes").exists() => Refusal::NoTracefs,
+                _ => Refusal::NotBuilt,
+            }),
+            Mechanism::Tracepoint if self.tracefs.is_none() => Some(Refusal::NoTracefs),
+            _ => None,
+        }
+    }
+
+    fn function(&self, name: &str) -> Known {
+        let functions =
+            self.functions.get_or_init(|| Functions::scan(&self.prefix.join("proc/kallsyms"), &self.wanted).ok());
+        functions.as_ref().map_or(Known::Untold, |functions| functions.knows(&self.wanted, name))
+    }
+
+    fn typed_function(&self, name: &str) -> Known {
+        if self.type_id(name).is_some() { Known::Present } else { Known::Absent }
+    }
+
+    fn tracepoint(&self, category: &str, name: &str) -> Known {
+        let Some(tracefs) = &self.tracefs else { return Known::Untold };
+        if tracefs.join("events").join(category).join(name).exists() { Known::Present } else { Known::Absent }
+    }
+
+    fn record(&self, category: &str, name: &str, fields: &[Field]) -> Known {
+        let Some(tracefs) = &self.tracefs else { return Known::Untold };
+        let path = tracefs.join("events").join(category).join(name).join("format");
+        let Ok(text) = fs::read_to_string(path) else { return Known::Absent };
+        let lies = |(field, at): &Field| format::offset(&text, field) == Some(*at);
+        if fields.iter().all(lies) { Known::Present } else { Known::Absent }
+    }
+}
+
+fn kprobes(prefix: &Path, tracefs: Option<&Path>) -> Option<Kprobes> {
+    let pmu = prefix.join("sys/bus/event_source/devices/kprobe");
+    let number = |path: &Path| fs::read_to_string(path).ok()?.trim().parse().ok();
+    if let Some(kind) = number(&pmu.join("type")) {
+        let format = fs::read_to_string(pmu.join("format/retprobe")).unwrap_or_default();
+        let bit: u32 = format.trim().strip_prefix("config:").and_then(|bit| bit.parse().ok()).unwrap_or(0);
+        return Some(Kprobes::Pmu(kind, 1u64.checked_shl(bit).unwrap_or(1)));
+    }
+    tracefs?.join("kprobe_events").exists().then_some(Kprobes::Events)
+}
+
+/// The word in brackets: the kernel marks so the one of several that is in force.
+fn in_brackets(text: &str) -> Option<&str> {
+    text.split_once('[')?.1.split_once(']').map(|(word, _)| word)
+}
+
+/// `CapEff` of `/proc/self/status`.
+fn effective(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_the_kernel() {
+        assert_eq!(in_brackets("none [integrity] confidentiality\n"), Some("integrity"));
+        assert_eq!(in_brackets(""), None);
+        assert_eq!(effective("CapPrm:\t1\nCapEff:\t000001fffeffffff\n"), 0x1ff_feff_ffff);
+        assert_eq!(effective(""), 0);
+    }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A module on a kernel: its object opened, its map made, each of its probes put on the best hook that takes it.
+//!
+//! libbpf parses the object, makes the map and writes its descriptor into the instructions; it is not asked to load
+//! programs. It loads an object's programs all or none, and for a trampoline it reads the whole BTF of the kernel into
+//! memory. Loaded one by one, a refused program costs its own probe and nothing else.
+
+use crate::attach::{Link, attach};
+use crate::kernel::Kernel;
+use crate::objects::OBJECTS;
+use crate::sys::{self, Errno};
+use crate::words;
+use kmote_core::chart::Mode;
+use kmote_core::hook::{Hook, Probe, Refusal};
+use kmote_core::memory;
+use kmote_core::module::{Module, Slots};
+use kmote_core::percpu;
+use libbpf_rs::{ObjectBuilder, OpenObject};
+use std::ffi::CString;
+use std::fmt;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// What became of one probe.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The place of the hook that it is attached to.
+    pub hook: Option<usize>,
+    /// The places of the hooks that were better and not to be had, and why.
+    pub refused: Vec<(usize, Refusal)>,
+    link: Option<Link>,
+}
+
+impl Outcome {
+    /// Whether the probe counts.
+    pub const fn attached(&self) -> bool {
+        self.link.is_some()
+    }
+}
+
+/// A module whose probes were attached, as far as this kernel takes them.
+#[derive(Debug)]
+pub struct Attached {
+    /// Its row.
+    pub module: &'static Module,
+    /// What became of each of its probes, in the order of the row; those of another mode are left out: `None`.
+    pub outcomes: Vec<Option<Outcome>>,
+    /// The slots that are true.
+    pub live: Slots,
+    map: OwnedFd,
+    cpus: usize,
+}
+
+/// In which phase a module failed as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Its object was opened.
+    Open,
+    /// Its map was created.
+    Prepare,
+    /// Its map was read.
+    Read,
+}
+
+/// A module that cannot be had at all: which, when and why.
+#[derive(Debug)]
+pub struct Error {
+    /// The module's name.
+    pub module: &'static str,
+    /// When it failed.
+    pub phase: Phase,
+    /// Why.
+    pub cause: Refusal,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.phase {
+            Phase::Open => "its object cannot be opened",
+            Phase::Prepare => "its map cannot be created",
+            Phase::Read => "its counters cannot be read",
+        };
+        write!(out, "{}: {what}: {}", self.module, words::refusal(&self.cause))
+    }
+}
+
+/// Attaches what `kernel` takes of `module` in `mode`.
+pub fn attach_module(kernel: &Kernel, module: &'static Module, mode: Mode) -> Result<Attached, Error> {
+    let failed = |phase, cause| Error { module: module.name, phase, cause };
+    let mut object = open(module).map_err(|errno| failed(Phase::Open, Refusal::Errno(errno)))?;
+    sys::prepare(&mut object).map_err(|errno| failed(Phase::Prepare, prepare_refusal(kernel, errno)))?;
+    let name = CString::new(module.name).unwrap_or_default();
+    let map = sys::map(&object, &name).map_err(|errno| failed(Phase::Prepare, Refusal::Errno(errno)))?;
+    let in_mode = |probe: &Probe| probe.mode <= mode;
+    let outcomes: Vec<_> =
+        module.probes.iter().map(|probe| in_mode(probe).then(|| attach_probe(kernel, &object, probe))).collect();
+    let attached = |place: usize| matches!(outcomes.get(place), Some(Some(outcome)) if outcome.attached());
+    let live = module.live(attached);
+    Ok(Attached { module, live, outcomes, map, cpus: kernel.cpus })
+}
+
+fn open(module: &Module) -> Result<OpenObject, Errno> {
+    let bytes = OBJECTS.iter().find(|(name, _)| *name == module.name).map(|(_, bytes)| *bytes).ok_or(libc::ENOENT)?;
+    ObjectBuilder::default().open_memory(bytes).map_err(|_| libc::EINVAL)
+}
+
+fn prepare_refusal(kernel: &Kernel, errno: Errno) -> Refusal {
+    match errno {
+        libc::EPERM => kernel.not_permitted(),
+        libc::ENOSYS => Refusal::NotBuilt,
+        other => Refusal::Errno(other),
+    }
+}
+
+/// Tries the probe's hooks, best first, until one takes its program.
+fn attach_probe(kernel: &Kernel, object: &OpenObject, probe: &Probe) -> Outcome {
+    let version = sys::kernel_version(object);
+    let mut refused = Vec::new();
+    let trial = |hook: &Hook| {
+        let code = instructions(object, probe, hook).ok_or(Refusal::NoProgram)?;
+        attach(kernel, hook, probe.event, code, version)
+    };
+    let (hook, link) = probe.settle(kernel, trial, |place, why| refused.push((place, why))).unzip();
+    Outcome { hook, refused, link }
+}
+
+/// The program for an event and a mechanism: `<event>_<mechanism>`, or `<event>` where one serves all.
+fn instructions<'a>(object: &'a OpenObject, probe: &Probe, hook: &Hook) -> Option<&'a [libbpf_sys::bpf_insn]> {
+    let special = format!("{}_{}", probe.event, hook.mechanism().word());
+    let find = |name: &str| object.progs().find(|program| program.name() == name).map(|program| program.insns());
+    find(&special).or_else(|| find(probe.event))
+}
+
+impl Attached {
+    /// Whether anything of it counts.
+    pub fn counts(&self) -> bool {
+        self.outcomes.iter().flatten().any(Outcome::attached)
+    }
+
+    /// Bytes of kernel memory that its map takes.
+    pub fn memory(&self) -> u64 {
+        memory::percpu_array(self.module.slots.len(), self.cpus)
+    }
+
+    /// How many 64-bit words a read of it needs.
+    pub fn words(&self) -> usize {
+        self.module.slots.len().saturating_mul(self.cpus)
+    }
+
+    /// Reads the counters, by one system call, into `buffer`, and their sums over all CPUs into `sums`.
+    pub fn read(&self, buffer: &mut [u64], sums: &mut [u64]) -> Result<(), Error> {
+        let slots = self.module.slots.len();
+        let failed = |errno| Error { module: self.module.name, phase: Phase::Read, cause: Refusal::Errno(errno) };
+        sys::read(self.map.as_fd(), slots, self.cpus, buffer).map_err(failed)?;
+        let (Some(read), Some(sums)) = (buffer.get(..self.words()), sums.get_mut(..slots)) else {
+            return Err(failed(libc::EINVAL));
+        };
+        percpu::sum(read, sums);
+        Ok(())
+    }
+}

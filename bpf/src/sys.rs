@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The only unsafe code of kmote: libbpf's and the kernel's calls behind safe functions.
+//!
+//! Each returns the errno of a failure as a positive number.
+
+use libbpf_rs::{AsRawLibbpf, OpenObject};
+use libbpf_sys as raw;
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// The errno of a failed call.
+pub type Errno = i32;
+
+/// What libbpf or a system call returned: a number, or −1 with errno set.
+fn checked(result: i32) -> Result<i32, Errno> {
+    match result {
+        0.. => Ok(result),
+        -1 => Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)),
+        errno => Err(-errno),
+    }
+}
+
+fn owned(result: i32) -> Result<OwnedFd, Errno> {
+    let fd = checked(result)?;
+    // SAFETY: the call that gave it has just made this descriptor, so nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Creates the object's maps and writes their descriptors into its programs, without loading any program.
+pub fn prepare(object: &mut OpenObject) -> Result<(), Errno> {
+    // SAFETY: the pointer is that of an open object, which `object` keeps alive and which we hold alone.
+    checked(unsafe { raw::bpf_object__prepare(object.as_libbpf_object().as_ptr()) }).map(drop)
+}
+
+/// The version that a kernel before 5.0 wants to see in a kprobe program.
+pub fn kernel_version(object: &OpenObject) -> u32 {
+    // SAFETY: as above; the call only reads.
+    unsafe { raw::bpf_object__kversion(object.as_libbpf_object().as_ptr()) }
+}
+
+/// A descriptor of our own of the prepared object's map of this name; it outlives the object.
+pub fn map(object: &OpenObject, name: &CStr) -> Result<OwnedFd, Errno> {
+    // SAFETY: the object is alive, the name is a C string; the call only reads.
+    let fd = checked(unsafe {
+        raw::bpf_object__find_map_fd_by_name(object.as_libbpf_object().as_ptr(), name.as_ptr())
+    })?;
+    // SAFETY: the object owns this open descriptor and is borrowed for the whole function.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    borrowed.try_clone_to_owned().map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
+}
+
+/// What a program is loaded as.
+#[derive(Clone, Copy, Debug)]
+pub struct Load<'a> {
+    /// The name that the kernel shows of it.
+    pub name: &'a CStr,
+    /// `BPF_PROG_TYPE_…`
+    pub kind: u32,
+    /// `BPF_TRACE_FENTRY` and the like; else 0.
+    pub attach_type: u32,
+    /// The id of the target in the kernel's BTF; else 0.
+    pub target: u32,
+    /// What `kernel_version` said.
+    pub kernel_version: u32,
+}
+
+/// Loads instructions as a program.
+pub fn load(instructions: &[raw::bpf_insn], load: &Load<'_>) -> Result<OwnedFd, Errno> {
+    let mut options = raw::bpf_prog_load_opts {
+        sz: size_of::<raw::bpf_prog_load_opts>() as raw::size_t,
+        expected_attach_type: load.attach_type,
+        attach_btf_id: load.target,
+        kern_version: load.kernel_version,
+        ..Default::default()
+    };
+    // SAFETY: all pointers are of live values, the count is that of the slice, and the kernel verifies the program.
+    owned(unsafe {
+        raw::bpf_prog_load(
+            load.kind,
+            load.name.as_ptr(),
+            c"GPL".as_ptr(),
+            instructions.as_ptr(),
+            instructions.len() as raw::size_t,
+            &mut options,
+        )
+    })
+}
+
+/// Whether the kernel accounts BPF memory to cgroups (from 5.11) and not to `RLIMIT_MEMLOCK`: the helper
+/// `bpf_ktime_get_coarse_ns` came with the same version, as libbpf knows (`probe_memcg_account`).
+pub fn accounts_to_cgroups() -> bool {
+    let [mut call, mut exit] = [raw::bpf_insn::default(); 2];
+    call.code = (raw::BPF_JMP | raw::BPF_CALL) as u8;
+    call.imm = raw::BPF_FUNC_ktime_get_coarse_ns as i32;
+    exit.code = (raw::BPF_JMP | raw::BPF_EXIT) as u8;
+    let kind = raw::BPF_PROG_TYPE_SOCKET_FILTER;
+    load(&[call, exit], &Load { name: c"kmote_facts", kind, attach_type: 0, target: 0, kernel_version: 0 }).is_ok()
+}
+
+/// Attaches a program to a raw tracepoint; closing the descriptor detaches it.
+pub fn attach_raw_tracepoint(name: &CStr, program: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    // SAFETY: a C string and an open descriptor.
+    owned(unsafe { raw::bpf_raw_tracepoint_open(name.as_ptr(), program.as_raw_fd()) })
+}
+
+/// Attaches a program to the function that it was loaded for; closing the descriptor detaches it.
+pub fn attach_trampoline(program: BorrowedFd<'_>, attach_type: u32) -> Result<OwnedFd, Errno> {
+    // SAFETY: an open descriptor; null options are allowed.
+    owned(unsafe { raw::bpf_link_create(program.as_raw_fd(), 0, attach_type, std::ptr::null()) })
+}
+
+// include/uapi/linux/perf_event.h; the numbers differ between architectures.
+const PERF_EVENT_IOC_ENABLE: libc::Ioctl = libc::_IO(b'$' as u32, 0);
+const PERF_EVENT_IOC_SET_BPF: libc::Ioctl = libc::_IOW::<u32>(b'$' as u32, 8);
+
+/// What a perf event is opened on.
+#[derive(Clone, Copy, Debug)]
+pub enum PerfEvent<'a> {
+    /// An event of tracefs, by its id.
+    Tracepoint(u64),
+    /// A function, through the kprobe PMU: its type, and the bit of `config` that asks for the return.
+    Kprobe {
+        /// `/sys/bus/event_source/devices/kprobe/type`
+        pmu: u32,
+        /// 0, or the bit of `format/retprobe`
+        config: u64,
+        /// The function.
+        function: &'a CStr,
+    },
+}
+
+/// Opens the event, hangs the program on it and switches it on; closing the descriptor undoes all of it.
+pub fn attach_perf_event(event: PerfEvent<'_>, program: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let mut attributes =
+        raw::perf_event_attr { size: size_of::<raw::perf_event_attr>() as u32, ..Default::default() };
+    match event {
+        PerfEvent::Tracepoint(id) => {
+            attributes.type_ = raw::PERF_TYPE_TRACEPOINT;
+            attributes.config = id;
+        }
+        PerfEvent::Kprobe { pmu, config, function } => {
+            attributes.type_ = pmu;
+            attributes.config = config;
+            attributes.__bindgen_anon_3.config1 = function.as_ptr() as u64;
+        }
+    }
+    let any_process: libc::pid_t = -1;
+    // SAFETY: the attributes and the name in them live through the call. A program on a tracepoint or a probe runs on
+    // every CPU, whichever the event is opened on.
+    let result = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, &attributes, any_process, 0, -1, raw::PERF_FLAG_FD_CLOEXEC as libc::c_ulong)
+    };
+    let opened = owned(result as i32)?;
+    // SAFETY: both requests take a number and act on our own descriptor.
+    checked(unsafe { libc::ioctl(opened.as_raw_fd(), PERF_EVENT_IOC_SET_BPF as _, program.as_raw_fd()) })?;
+    // SAFETY: as above.
+    checked(unsafe { libc::ioctl(opened.as_raw_fd(), PERF_EVENT_IOC_ENABLE as _, 0) })?;
+    Ok(opened)
+}
+
+/// Reads the one value of a per-CPU array into `values`, which must hold `words` for each possible CPU.
+///
+/// `values` is larger than what the kernel writes, or `EINVAL`.
+pub fn read(map: BorrowedFd<'_>, words: usize, cpus: usize, values: &mut [u64]) -> Result<(), Errno> {
+    if words.checked_mul(cpus).is_none_or(|needed| needed > values.len()) {
+        return Err(libc::EINVAL);
+    }
+    let first: u32 = 0;
+    // SAFETY: the key lives through the call, and the kernel writes `words` 64-bit words for each of `cpus` possible CPUs,
+    // for which there is room.
+    checked(unsafe {
+        raw::bpf_map_lookup_elem(map.as_raw_fd(), (&raw const first).cast(), values.as_mut_ptr().cast())
+    })
+    .map(drop)
+}
+
+/// Lets this process lock as much memory as it likes; before 5.11 the kernel charges maps to that limit.
+pub fn raise_locked_memory() -> Result<(), Errno> {
+    let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the structure lives through the call.
+    checked(unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &unlimited) }).map(drop)
+}
+
+/// How much memory this process may lock, in bytes; `None` when there is no limit.
+pub fn locked_memory() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure lives through the call, which fills it.
+    let known = checked(unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) }).is_ok();
+    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// Blocks the signals that end a process by request, and gives a descriptor that is readable once one came.
+pub fn stop_signals() -> Result<OwnedFd, Errno> {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset fills the set before the others read it; all pointers live through their calls.
+    let fd = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        checked(libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()))?;
+        libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+    };
+    owned(fd)
+}
+
+/// Makes reads and writes of an open descriptor return instead of waiting.
+pub fn set_nonblocking(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    // SAFETY: both calls take and give numbers, on an open descriptor.
+    unsafe {
+        let flags = checked(libc::fcntl(fd.as_raw_fd(), libc::F_GETFL))?;
+        checked(libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK)).map(drop)
+    }
+}
+
+/// One descriptor of a `wait`, and what is waited for on it and seen.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Watch(libc::pollfd);
+
+impl Watch {
+    /// Watches for input, and for the other end's closing.
+    pub fn input(fd: &impl AsFd) -> Self {
+        Self::on(fd.as_fd().as_raw_fd(), libc::POLLIN)
+    }
+
+    /// Watches for the other end's closing only.
+    pub fn closing(fd: &impl AsFd) -> Self {
+        Self::on(fd.as_fd().as_raw_fd(), 0)
+    }
+
+    /// Watches for room to write, and for the other end's closing.
+    pub fn room(fd: &impl AsFd) -> Self {
+        Self::on(fd.as_fd().as_raw_fd(), libc::POLLOUT)
+    }
+
+    /// Watches nothing.
+    pub fn nothing() -> Self {
+        Self::on(-1, 0)
+    }
+
+    fn on(fd: RawFd, events: i16) -> Self {
+        Self(libc::pollfd { fd, events, revents: 0 })
+    }
+
+    /// Whether there is input.
+    pub fn readable(&self) -> bool {
+        self.0.revents & libc::POLLIN != 0
+    }
+
+    /// Whether the other end is closed, or the descriptor is no good.
+    pub fn closed(&self) -> bool {
+        self.0.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+    }
+}
+
+/// Waits until something happens on one of `watches`, or for `limit` (`None`: without end). An interruption is an
+/// ordinary return.
+pub fn wait(watches: &mut [Watch], limit: Option<Duration>) -> Result<(), Errno> {
+    let limit = limit.map(|limit| libc::timespec {
+        tv_sec: limit.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: limit.subsec_nanos() as _,
+    });
+    let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: Watch is a pollfd in all but name, the count is the slice's, and limit is null or points to a live value.
+    let result = unsafe {
+        libc::ppoll(watches.as_mut_ptr().cast(), watches.len() as libc::nfds_t, limit, std::ptr::null())
+    };
+    match checked(result) {
+        Ok(_) | Err(libc::EINTR) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Failures in words: what failed, why, and what to do.
+
+use crate::sys::Errno;
+use kmote_core::hook::Refusal;
+use std::io;
+
+/// An errno in the system's words, without its number.
+pub fn errno(errno: Errno) -> String {
+    // 524, which kernels let slip to users (ENOTSUPP of include/linux/errno.h), has no words in any libc.
+    if errno == 524 {
+        return "not supported by this kernel".to_owned();
+    }
+    let words = io::Error::from_raw_os_error(errno).to_string();
+    let words = words.split(" (os error").next().unwrap_or_default();
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// A refusal in words.
+pub fn refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Errno(number) => errno(*number),
+        Refusal::Verifier(number) => format!("the verifier refused the program: {}", errno(*number)),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_bare_numbers() {
+        for (number, words) in
+            [(libc::EPERM, "operation not permitted"), (libc::ENOMEM, "out of memory"), (524, "not supported by this kernel")]
+        {
+            assert!(errno(number).eq_ignore_ascii_case(words) || number == libc::ENOMEM, "{}", errno(number));
+            assert!(!errno(number).contains(char::is_numeric));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The ids of functions in a stream of the kernel's BTF, without holding it.
+//!
+//! libbpf reads all of `/sys/kernel/btf/vmlinux` into memory, 5 MB and its index, to find one id. Here the
+//! string section goes by once, then the type section, in pieces of any size. The format is the kernel's
+//! `Documentation/bpf/btf.rst`, version 1.
+
+/// Bytes of the header that are read.
+pub const HEADER: usize = 24;
+
+const MAGIC: u16 = 0xeb9f;
+const KIND_FUNC: u32 = 12;
+
+/// Where the sections of a BTF file lie, in bytes from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The type section's first byte.
+    pub types: u64,
+    /// The type section's length.
+    pub types_length: u64,
+    /// The string section's first byte.
+    pub strings: u64,
+    /// The string section's length.
+    pub strings_length: u64,
+}
+
+impl Layout {
+    /// Reads the header; `None` when it is not BTF version 1 of this machine's byte order.
+    pub fn parse(header: &[u8; HEADER]) -> Option<Self> {
+        let word = |at: usize| -> Option<u32> { Some(u32::from_ne_bytes(header.get(at..at + 4)?.try_into().ok()?)) };
+        let magic = u16::from_ne_bytes([header[0], header[1]]);
+        if magic != MAGIC || header[2] != 1 {
+            return None;
+        }
+        let start = u64::from(word(4)?);
+        Some(Self {
+            types: start + u64::from(word(8)?),
+            types_length: u64::from(word(12)?),
+            strings: start + u64::from(word(16)?),
+            strings_length: u64::from(word(20)?),
+        })
+    }
+}
+
+/// Finds where wanted names stand in the string section.
+#[derive(Debug)]
+pub struct Strings {
+    name: [u8; 64],
+    length: usize,
+    offset: u32,
+}
+
+impl Default for Strings {
+    fn default() -> Self {
+        Self { name: [0; 64], length: 0, offset: 0 }
+    }
+}
+
+impl Strings {
+    /// Reads one more piece; puts the offset of each name seen of `wanted`, which is sorted, into `offsets`.
+    pub fn feed(&mut self, piece: &[u8], wanted: &[&str], offsets: &mut [u32]) {
+        for &byte in piece {
+            if byte == 0 {
+                self.settle(wanted, offsets);
+                self.offset = self.offset.wrapping_add(self.length as u32).wrapping_add(1);
+                self.length = 0;
+                continue;
+            }
+            if let Some(place) = self.name.get_mut(self.length) {
+                *place = byte;
+            }
+            self.length = self.length.saturating_add(1);
+        }
+    }
+
+    fn settle(&self, wanted: &[&str], offsets: &mut [u32]) {
+        let Some(name) = self.name.get(..self.length) else { return };
+        if let Ok(place) = wanted.binary_search_by(|want| want.as_bytes().cmp(name))
+            && let Some(offset) = offsets.get_mut(place)
+        {
+            *offset = self.offset;
+        }
+    }
+}
+
+/// Finds the ids of functions in the type section.
+#[derive(Debug, Default)]
+pub struct Types {
+    record: [u8; 12],
+    filled: usize,
+    skip: usize,
+    id: u32,
+    lost: bool,
+}
+
+impl Types {
+    /// Reads one more piece; where a function's name stands at one of `offsets` (0: not wanted), its id goes to
+    /// the same place of `ids`, the first of several. After a kind that is not known nothing more is found, as
+    /// its size is not known either.
+    pub fn feed(&mut self, mut piece: &[u8], offsets: &[u32], ids: &mut [u32]) {
+        while !piece.is_empty() && !self.lost {
+            let skipped = self.skip.min(piece.len());
+            self.skip -= skipped;
+            piece = &piece[skipped..];
+            let taken = (self.record.len() - self.filled).min(piece.len());
+            self.record[self.filled..self.filled + taken].copy_from_slice(&piece[..taken]);
+            self.filled += taken;
+            piece = &piece[taken..];
+            if self.filled == self.record.len() {
+                self.settle(offsets, ids);
+                self.filled = 0;
+            }
+        }
+    }
+
+    fn settle(&mut self, offsets: &[u32], ids: &mut [u32]) {
+        let [n0, n1, n2, n3, i0, i1, i2, i3, ..] = self.record;
+        let (name, info) = (u32::from_ne_bytes([n0, n1, n2, n3]), u32::from_ne_bytes([i0, i1, i2, i3]));
+        let (kind, members) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
+        self.id = self.id.wrapping_add(1);
+        if kind == KIND_FUNC
+            && name != 0
+            && let Some(place) = offsets.iter().position(|offset| *offset == name)
+            && let Some(id @ 0) = ids.get_mut(place)
+        {
+            *id = self.id;
+        }
+        match trailer(kind, members) {
+            Some(bytes) => self.skip = bytes,
+            None => self.lost = true,
+        }
+    }
+}
+
+/// Bytes that follow a record of `kind` with `members`; `None` for a kind after `BTF_KIND_ENUM64`.
+const fn trailer(kind: u32, members: usize) -> Option<usize> {
+    match kind {
+        // Int, variable, declaration tag: one word.
+        1 | 14 | 17 => Some(4),
+        // Array: element, index, count.
+        3 => Some(12),
+        // Struct, union, data section, 64-bit enum: three words a member.
+        4 | 5 | 15 | 19 => Some(members * 12),
+        // Enum, function prototype: two words a member.
+        6 | 13 => Some(members * 8),
+        // Pointer, forward, typedef, volatile, const, restrict, function, float, type tag: nothing.
+        2 | 7..=12 | 16 | 18 => Some(0),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WANTED: [&str; 3] = ["absent", "kernel_clone", "vfs_read"];
+    const STRINGS: &[u8] = b"\0int\0vfs_read\0struct_of_that_name\0kernel_clone\0vfs_readv\0";
+
+    fn record(name: u32, kind: u32, members: u32, trailer: usize) -> Vec<u8> {
+        let words = [name, kind << 24 | members, 4];
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        bytes.extend(core::iter::repeat_n(0xaa, trailer));
+        bytes
+    }
+
+    fn types() -> Vec<u8> {
+        [
+            record(1, 1, 0, 4),
+            record(5, 4, 2, 24),
+            record(14, 13, 3, 24),
+            record(5, 12, 1, 0),
+            record(15, 12, 1, 0),
+            record(5, 12, 0, 0),
+        ]
+        .concat()
+    }
+
+    fn find(strings: &[&[u8]], types: &[&[u8]]) -> ([u32; 3], [u32; 3]) {
+        let (mut offsets, mut ids) = ([0; 3], [0; 3]);
+        let (mut names, mut records) = (Strings::default(), Types::default());
+        for piece in strings {
+            names.feed(piece, &WANTED, &mut offsets);
+        }
+        for piece in types {
+            records.feed(piece, &offsets, &mut ids);
+        }
+        (offsets, ids)
+    }
+
+    #[test]
+    fn the_first_function_of_a_name_is_found_and_a_struct_of_that_name_is_not() {
+        assert_eq!(find(&[STRINGS], &[&types()]), ([0, 34, 5], [0, 0, 4]));
+    }
+
+    #[test]
+    fn any_split_of_the_bytes_finds_the_same() {
+        let whole = find(&[STRINGS], &[&types()]);
+        for size in 1..40 {
+            let (strings, all): (Vec<_>, Vec<u8>) = (STRINGS.chunks(size).collect(), types());
+            let records: Vec<_> = all.chunks(size).collect();
+            assert_eq!(find(&strings, &records), whole, "pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_found_after_a_kind_of_unknown_size() {
+        let unknown = [record(0, 31, 0, 0), record(5, 12, 0, 0)].concat();
+        assert_eq!(find(&[STRINGS], &[&unknown]).1, [0; 3]);
+    }
+
+    #[test]
+    fn headers() {
+        let mut header = [0; HEADER];
+        header[..2].copy_from_slice(&MAGIC.to_ne_bytes());
+        header[2] = 1;
+        for (at, word) in [(4, 24u32), (8, 0), (12, 100), (16, 100), (20, 50)] {
+            header[at..at + 4].copy_from_slice(&word.to_ne_bytes());
+        }
+        let layout = Layout { types: 24, types_length: 100, strings: 124, strings_length: 50 };
+        assert_eq!(Layout::parse(&header), Some(layout));
+        header[2] = 2;
+        assert_eq!(Layout::parse(&header), None);
+        assert_eq!(Layout::parse(&[0; HEADER]), None);
+    }
+}

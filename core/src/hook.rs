@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Hooks, and the choice among them from what a kernel offers.
+
+use crate::chart::Mode;
+use core::fmt;
+
+/// A way to run a program at an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// A trampoline at a function's entry: cheapest; needs BTF (x86 from 5.5, arm64 from 6.x).
+    Fentry,
+    /// The same at its return, with arguments and result.
+    Fexit,
+    /// A tracepoint without its record: as cheap; from 4.17.
+    RawTracepoint,
+    /// A breakpoint at a function's entry, by perf.
+    Kprobe,
+    /// The same at its return.
+    Kretprobe,
+    /// A tracepoint with its record, by perf; dearest.
+    Tracepoint,
+}
+
+impl Mechanism {
+    /// All of them, in the order of `index`.
+    pub const ALL: [Self; 6] =
+        [Self::Fentry, Self::Fexit, Self::RawTracepoint, Self::Kprobe, Self::Kretprobe, Self::Tracepoint];
+
+    /// The word for it: in programs' names, in options and in reports.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Fentry => "fentry",
+            Self::Fexit => "fexit",
+            Self::RawTracepoint => "raw_tp",
+            Self::Kprobe => "kprobe",
+            Self::Kretprobe => "kretprobe",
+            Self::Tracepoint => "tp",
+        }
+    }
+
+    /// The word of `--only` that allows it: a function's entry and return go together.
+    pub const fn family(self) -> &'static str {
+        match self {
+            Self::Fentry | Self::Fexit => "fentry",
+            Self::RawTracepoint => "raw_tp",
+            Self::Kprobe | Self::Kretprobe => "kprobe",
+            Self::Tracepoint => "tp",
+        }
+    }
+
+    /// Its place in `ALL`.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// A mechanism and its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// Function entry by trampoline.
+    Fentry(&'static str),
+    /// Function return by trampoline.
+    Fexit(&'static str),
+    /// Raw tracepoint, by its name alone.
+    RawTracepoint(&'static str),
+    /// Function entry by kprobe.
+    Kprobe(&'static str),
+    /// Function return by kprobe.
+    Kretprobe(&'static str),
+    /// Classic tracepoint: category and name.
+    Tracepoint(&'static str, &'static str),
+    /// The same with a program that reads fields of its record, which must lie at these offsets.
+    Record(&'static str, &'static str, &'static [Field]),
+}
+
+/// A field of a tracepoint's record and its offset in bytes, as the event's `format` file gives it. Offsets differ
+/// between 32 and 64 bits and change between stable updates of one version, so no version number tells them.
+pub type Field = (&'static str, usize);
+
+impl Hook {
+    /// How it is attached.
+    pub const fn mechanism(&self) -> Mechanism {
+        match self {
+            Self::Fentry(_) => Mechanism::Fentry,
+            Self::Fexit(_) => Mechanism::Fexit,
+            Self::RawTracepoint(_) => Mechanism::RawTracepoint,
+            Self::Kprobe(_) => Mechanism::Kprobe,
+            Self::Kretprobe(_) => Mechanism::Kretprobe,
+            Self::Tracepoint(..) | Self::Record(..) => Mechanism::Tracepoint,
+        }
+    }
+
+    /// The function's or the tracepoint's name, without the category.
+    pub const fn target(&self) -> &'static str {
+        match self {
+            Self::Fentry(name) | Self::Fexit(name) | Self::Kprobe(name) | Self::Kretprobe(name) => name,
+            Self::RawTracepoint(name) | Self::Tracepoint(_, name) | Self::Record(_, name, _) => name,
+        }
+    }
+}
+
+/// An event of a module: what is counted, and the hooks that see it, best first.
+///
+/// The order *is* the preference. A function that the kernel renamed is one more hook; the newer name stands
+/// before the older one, because the older one may live on as a wrapper that nobody calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// Its name; the program for it is `<event>_<mechanism>`, or `<event>` where the program reads no context.
+    pub event: &'static str,
+    /// The slots that are true only while this probe is attached.
+    pub slots: &'static [usize],
+    /// The least mode in which it is attached.
+    pub mode: Mode,
+    /// Where to hook.
+    pub hooks: &'static [Hook],
+}
+
+/// What is known of a name without trying it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// The kernel lists it.
+    Present,
+    /// The kernel lists such names, and not this one.
+    Absent,
+    /// The list cannot be read: try it.
+    Untold,
+}
+
+/// What a kernel offers, as far as it can be told without trying.
+pub trait Kernel {
+    /// Why a mechanism cannot be used at all; `None` when it is worth a try.
+    fn without(&self, mechanism: Mechanism) -> Option<Refusal>;
+    /// Whether the kernel's symbols have this function.
+    fn function(&self, name: &str) -> Known;
+    /// Whether the kernel's BTF has this function.
+    fn typed_function(&self, name: &str) -> Known;
+    /// Whether the kernel has this tracepoint.
+    fn tracepoint(&self, category: &str, name: &str) -> Known;
+    /// Whether this tracepoint's record has all `fields` where they are said to be.
+    fn record(&self, category: &str, name: &str, fields: &[Field]) -> Known;
+}
+
+/// Why a hook is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// `--only` names another mechanism.
+    Excluded,
+    /// The kernel was built without it.
+    NotBuilt,
+    /// No `/sys/kernel/btf/vmlinux`.
+    NoBtf,
+    /// The kernel's symbols do not have the function.
+    NoFunction,
+    /// The kernel's BTF does not have the function.
+    NoTypedFunction,
+    /// There is no such tracepoint.
+    NoTracepoint,
+    /// The tracepoint's record has other fields, or has them elsewhere.
+    OtherRecord,
+    /// Neither tracefs nor debugfs is mounted or readable.
+    NoTracefs,
+    /// The module has no program for this mechanism.
+    NoProgram,
+    /// Lockdown: the mode in force.
+    Lockdown,
+    /// Not permitted; the named capability is missing.
+    NoCapability(&'static str),
+    /// Not permitted though the capabilities are there: the machine's security policy.
+    Policy,
+    /// `RLIMIT_MEMLOCK` is too low and may not be raised.
+    LockedMemory,
+    /// The kernel's kprobe blacklist, or a function that cannot be traced.
+    NotTraceable,
+    /// Another program holds the tracepoint (one program each before 4.15).
+    Busy,
+    /// This kernel does not support the attachment (arm64 before 6.x).
+    NotSupported,
+    /// The verifier refused the program; the errno.
+    Verifier(i32),
+    /// Anything else: the errno.
+    Errno(i32),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Excluded => out.write_str("excluded by --only"),
+            Self::NotBuilt => out.write_str("this kernel was built without it"),
+            Self::NoBtf => out.write_str("the kernel has no BTF"),
+            Self::NoFunction => out.write_str("no such function"),
+            Self::NoTypedFunction => out.write_str("no such function in the kernel's BTF"),
+            Self::NoTracepoint => out.write_str("no such tracepoint"),
+            Self::OtherRecord => out.write_str("the tracepoint's record is laid out otherwise"),
+            Self::NoTracefs => out.write_str("tracefs is not mounted: mount it on /sys/kernel/tracing"),
+            Self::NoProgram => out.write_str("no program for it"),
+            Self::Lockdown => out.write_str("refused by kernel lockdown"),
+            Self::NoCapability(name) => write!(out, "missing capability {name}"),
+            Self::Policy => out.write_str("refused by this machine's security policy"),
+            Self::LockedMemory => {
+                out.write_str("the locked memory limit is too low: raise it with `ulimit -l unlimited` or LimitMEMLOCK=infinity")
+            }
+            Self::NotTraceable => out.write_str("the kernel does not let this function be traced"),
+            Self::Busy => out.write_str("another program holds it"),
+            Self::NotSupported => out.write_str("this kernel cannot attach it"),
+            Self::Verifier(errno) => write!(out, "the verifier refused the program (errno {errno})"),
+            Self::Errno(errno) => write!(out, "errno {errno}"),
+        }
+    }
+}
+
+impl Hook {
+    /// Why `kernel` will not take this hook, as far as it can be told without trying.
+    pub fn refusal(&self, kernel: &impl Kernel) -> Option<Refusal> {
+        if let Some(refusal) = kernel.without(self.mechanism()) {
+            return Some(refusal);
+        }
+        let (known, refusal) = match self {
+            Self::Fentry(name) | Self::Fexit(name) => (kernel.typed_function(name), Refusal::NoTypedFunction),
+            Self::Kprobe(name) | Self::Kretprobe(name) => (kernel.function(name), Refusal::NoFunction),
+            // Raw tracepoints are listed nowhere for certain: the trial tells.
+            Self::RawTracepoint(_) => (Known::Untold, Refusal::NoTracepoint),
+            Self::Tracepoint(category, name) => (kernel.tracepoint(category, name), Refusal::NoTracepoint),
+            Self::Record(category, name, fields) => {
+                if kernel.tracepoint(category, name) == Known::Absent {
+                    return Some(Refusal::NoTracepoint);
+                }
+                (kernel.record(category, name, fields), Refusal::OtherRecord)
+            }
+        };
+        (known == Known::Absent).then_some(refusal)
+    }
+}
+
+impl Probe {
+    /// Settles on a hook: the first, in the order of preference, that `kernel` does not refuse and whose `trial`
+    /// succeeds; its place in `hooks`, and what the trial gave. Each better hook and why it was not taken goes to
+    /// `refused`.
+    ///
+    /// Neither kallsyms nor BTF proves that a hook attaches, so any failure falls through to the next hook.
+    pub fn settle<T>(
+        &self,
+        kernel: &impl Kernel,
+        mut trial: impl FnMut(&Hook) -> Result<T, Refusal>,
+        mut refused: impl FnMut(usize, Refusal),
+    ) -> Option<(usize, T)> {
+        for (place, hook) in self.hooks.iter().enumerate() {
+            match hook.refusal(kernel).map_or_else(|| trial(hook), Err) {
+                Ok(taken) => return Some((place, taken)),
+                Err(refusal) => refused(place, refusal),
+            }
+        }
+        None
+    }
+
+    /// The hook that is tried first on `kernel`; its place in `hooks`.
+    pub fn choose(&self, kernel: &impl Kernel) -> Option<usize> {
+        self.settle(kernel, |_| Ok(()), |_, _| {}).map(|(place, ())| place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Hook::*;
+
+    /// A kernel as literals.
+    struct Literal {
+        mechanisms: &'static [Mechanism],
+        functions: &'static [&'static str],
+        typed: &'static [&'static str],
+        tracepoints: Option<&'static [&'static str]>,
+    }
+
+    fn listed(names: &[&str], name: &str) -> Known {
+        if names.contains(&name) { Known::Present } else { Known::Absent }
+    }
+
+    impl Kernel for Literal {
+        fn without(&self, mechanism: Mechanism) -> Option<Refusal> {
+            (!self.mechanisms.contains(&mechanism)).then_some(Refusal::NotBuilt)
+        }
+        fn function(&self, name: &str) -> Known {
+            listed(self.functions, name)
+        }
+        fn typed_function(&self, name: &str) -> Known {
+            listed(self.typed, name)
+        }
+        fn tracepoint(&self, _: &str, name: &str) -> Known {
+            self.tracepoints.map_or(Known::Untold, |names| listed(names, name))
+        }
+        fn record(&self, _: &str, name: &str, fields: &[Field]) -> Known {
+            listed(&["task_newtask 32"], &format!("{name} {}", fields[0].1))
+        }
+    }
+
+    #[test]
+    fn a_record_must_be_laid_out_as_the_program_reads_it() {
+        let kernel = Literal {
+            mechanisms: &[Mechanism::Tracepoint],
+            functions: &[],
+            typed: &[],
+            tracepoints: Some(&["task_newtask"]),
+        };
+        for (hook, expected) in [
+            (Record("task", "task_newtask", &[("clone_flags", 32)]), None),
+            (Record("task", "task_newtask", &[("clone_flags", 28)]), Some(Refusal::OtherRecord)),
+            (Record("task", "task_gone", &[("clone_flags", 32)]), Some(Refusal::NoTracepoint)),
+        ] {
+            assert_eq!(hook.refusal(&kernel), expected, "{hook:?}");
+        }
+    }
+
+    const PROBE: Probe = Probe {
+        event: "added",
+        slots: &[0],
+        mode: Mode::Entry,
+        hooks: &[
+            Fentry("filemap_add_folio"),
+            Fentry("add_to_page_cache_lru"),
+            RawTracepoint("mm_filemap_add_to_page_cache"),
+            Kprobe("filemap_add_folio"),
+            Kprobe("add_to_page_cache_lru"),
+            Tracepoint("filemap", "mm_filemap_add_to_page_cache"),
+        ],
+    };
+    const NEW: &[&str] = &["filemap_add_folio", "add_to_page_cache_lru"];
+    const OLD: &[&str] = &["add_to_page_cache_lru"];
+    const POINTS: Option<&[&str]> = Some(&["mm_filemap_add_to_page_cache"]);
+
+    #[test]
+    fn the_best_hook_of_each_kernel() {
+        use Mechanism as M;
+        let all: &[M] = &M::ALL;
+        for (kernel, mechanisms, functions, typed, tracepoints, expected) in [
+            ("6.12", all, NEW, NEW, POINTS, Some(0)),
+            ("5.10", all, OLD, OLD, POINTS, Some(1)),
+            ("armhf 6.12, no BTF", &[M::RawTracepoint, M::Kprobe, M::Tracepoint], NEW, &[], POINTS, Some(2)),
+            ("4.9, no raw tracepoints", &[M::Kprobe, M::Tracepoint], OLD, &[], POINTS, Some(4)),
+            ("kprobes off, tracefs hidden", &[M::Tracepoint], &[], &[], None, Some(5)),
+            ("kprobes off, tracepoint gone", &[M::Tracepoint], &[], &[], Some(&[]), None),
+            ("nothing", &[], NEW, NEW, POINTS, None),
+        ] {
+            let kernel_facts = Literal { mechanisms, functions, typed, tracepoints };
+            assert_eq!(PROBE.choose(&kernel_facts), expected, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn a_failed_trial_falls_through_to_the_next_hook() {
+        let kernel = Literal { mechanisms: &Mechanism::ALL, functions: OLD, typed: NEW, tracepoints: POINTS };
+        let (mut tried, mut refused) = (Vec::new(), Vec::new());
+        let fail_but_last = |hook: &Hook| {
+            tried.push(*hook);
+            if hook.mechanism() == Mechanism::Tracepoint { Ok("taken") } else { Err(Refusal::NotSupported) }
+        };
+        let settled = PROBE.settle(&kernel, fail_but_last, |place, refusal| refused.push((place, refusal)));
+        assert_eq!(settled, Some((5, "taken")));
+        assert_eq!(tried, [0, 1, 2, 4, 5].map(|place| PROBE.hooks[place]), "the absent function is not tried");
+        let why = |place| if place == 3 { Refusal::NoFunction } else { Refusal::NotSupported };
+        assert_eq!(refused, [0, 1, 2, 3, 4].map(|place| (place, why(place))));
+    }
+
+    #[test]
+    fn a_probe_that_nothing_takes_is_lost_with_all_its_reasons() {
+        let kernel = Literal { mechanisms: &Mechanism::ALL, functions: OLD, typed: NEW, tracepoints: POINTS };
+        let mut reasons = 0;
+        assert_eq!(PROBE.settle(&kernel, |_| Err::<(), _>(Refusal::Busy), |_, _| reasons += 1), None);
+        assert_eq!(reasons, PROBE.hooks.len());
+    }
+
+    #[test]
+    fn the_words_name_what_to_do() {
+        for (refusal, words) in [
+            (Refusal::NoCapability("CAP_BPF"), "missing capability CAP_BPF"),
+            (Refusal::NoTracefs, "tracefs is not mounted: mount it on /sys/kernel/tracing"),
+            (Refusal::Errno(7), "errno 7"),
+        ] {
+            assert_eq!(refusal.to_string(), words);
+        }
+    }
+
+    #[test]
+    fn mechanisms_stand_at_their_index() {
+        for (place, mechanism) in Mechanism::ALL.iter().enumerate() {
+            assert_eq!(mechanism.index(), place);
+        }
+    }
+}
