@@ -124,6 +124,9 @@ fn compile_libbpf(clang: &OsStr, sources: &Path, out: &Path) -> Result<Vec<PathB
         .include(libbpf.join("include"))
         .include(libbpf.join("include/uapi"))
         .include(sources.join("elfutils/libelf"))
+        .include(libbpf.join("src"))
+        .flag("-include")
+        .flag("native/quiet.h")
         .files(files(&libbpf.join("src"), ".c")?)
         .out_dir(out.join("bpf"))
         .try_compile_intermediates()?;
@@ -185,7 +188,18 @@ fn bpf_compiler(clang: &OsStr, sources: &Path, headers: &Path) -> Result<Command
     let endian = if variable("CARGO_CFG_TARGET_ENDIAN")? == "big" { "bpfeb" } else { "bpfel" };
     let mut command = Command::new(clang);
     command
-        .args(["-target", endian, "-mcpu=v1", "-g", "-O2", "-Wall", "-Werror", "-nostdlibinc", "-fno-builtin", "-c"])
+        .args([
+            "-target",
+            endian,
+            "-mcpu=v1",
+            "-g",
+            "-O2",
+            "-Wall",
+            "-Werror",
+            "-nostdlibinc",
+            "-fno-builtin",
+            "-c",
+        ])
         .arg(format!("-D__TARGET_ARCH_{}", kernel_architecture(&variable("CARGO_CFG_TARGET_ARCH")?)))
         .args(["-Ic", "-isystem", "native/bpf", "-isystem"])
         .arg(headers)

@@ -118,7 +118,8 @@ fn connect_kprobe(
     let tracefs = kernel.tracefs.as_ref().ok_or(libc::ENOENT)?;
     let function = function.to_str().map_err(|_| libc::EINVAL)?;
     let kind = if at_return { 'r' } else { 'p' };
-    let (events, name) = (tracefs.join("kprobe_events"), format!("{}{}_{kind}_{function}", PREFIX, std::process::id()));
+    let (events, name) =
+        (tracefs.join("kprobe_events"), format!("{}{}_{kind}_{function}", PREFIX, std::process::id()));
     append(&events, &format!("{kind}:kprobes/{name} {function}\n"))?;
     let line = ProbeLine { events, name };
     let id = kernel.tracepoint_id("kprobes", &line.name).ok_or(libc::ENOENT)?;
@@ -152,7 +153,8 @@ fn stale(line: &str, lives: impl Fn(&str) -> bool) -> Option<&str> {
 
 fn append(path: &Path, line: &str) -> Result<(), Errno> {
     // Appended: opening this file with truncation would take away the probes of all other tools.
-    let written = OpenOptions::new().append(true).open(path).and_then(|mut file| file.write_all(line.as_bytes()));
+    let written =
+        OpenOptions::new().append(true).open(path).and_then(|mut file| file.write_all(line.as_bytes()));
     written.map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
 }
 

@@ -45,8 +45,13 @@ pub struct Kernel {
 }
 
 /// Capabilities that loading programs takes: the name, its bit.
-pub const CAPABILITIES: &[(&str, u32)] =
-    &[("CAP_SYS_ADMIN", 21), ("CAP_SYS_RESOURCE", 24), ("CAP_SYSLOG", 34), ("CAP_PERFMON", 38), ("CAP_BPF", 39)];
+pub const CAPABILITIES: &[(&str, u32)] = &[
+    ("CAP_SYS_ADMIN", 21),
+    ("CAP_SYS_RESOURCE", 24),
+    ("CAP_SYSLOG", 34),
+    ("CAP_PERFMON", 38),
+    ("CAP_BPF", 39),
+];
 
 impl Kernel {
     /// Asks the kernel. `prefix` stands before `/proc` and `/sys`; `only` restricts the mechanisms to a family.
@@ -85,9 +90,9 @@ impl Kernel {
 
     /// The id of a function in the kernel's BTF.
     pub fn type_id(&self, function: &str) -> Option<u32> {
-        let typed = self.typed.get_or_init(|| {
-            Typed::scan(&self.prefix.join("sys/kernel/btf/vmlinux"), &self.wanted).ok()
-        });
+        let typed = self
+            .typed
+            .get_or_init(|| Typed::scan(&self.prefix.join("sys/kernel/btf/vmlinux"), &self.wanted).ok());
         typed.as_ref()?.id(&self.wanted, function)
     }
 
@@ -107,7 +112,9 @@ impl Kernel {
         let [admin, perfmon, bpf] = [21, 38, 39].map(|bit| self.capable(bit));
         match () {
             () if !admin && !bpf => Refusal::NoCapability("CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN)"),
-            () if !admin && !perfmon => Refusal::NoCapability("CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)"),
+            () if !admin && !perfmon => {
+                Refusal::NoCapability("CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)")
+            }
             () if self.lockdown.as_deref() == Some("confidentiality") => Refusal::Lockdown,
             () if sys::locked_memory().is_some() && !sys::accounts_to_cgroups() => Refusal::LockedMemory,
             () => Refusal::Policy,
@@ -146,8 +153,9 @@ impl kmote_core::hook::Kernel for Kernel {
     }
 
     fn function(&self, name: &str) -> Known {
-        let functions =
-            self.functions.get_or_init(|| Functions::scan(&self.prefix.join("proc/kallsyms"), &self.wanted).ok());
+        let functions = self
+            .functions
+            .get_or_init(|| Functions::scan(&self.prefix.join("proc/kallsyms"), &self.wanted).ok());
         functions.as_ref().map_or(Known::Untold, |functions| functions.knows(&self.wanted, name))
     }
 

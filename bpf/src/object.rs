@@ -83,6 +83,11 @@ impl fmt::Display for Error {
     }
 }
 
+/// Switches libbpf's own messages off: every failure is told in our words.
+pub fn quiet() {
+    libbpf_rs::set_print(None);
+}
+
 /// Attaches what `kernel` takes of `module` in `mode`.
 pub fn attach_module(kernel: &Kernel, module: &'static Module, mode: Mode) -> Result<Attached, Error> {
     let failed = |phase, cause| Error { module: module.name, phase, cause };
@@ -91,15 +96,19 @@ pub fn attach_module(kernel: &Kernel, module: &'static Module, mode: Mode) -> Re
     let name = CString::new(module.name).unwrap_or_default();
     let map = sys::map(&object, &name).map_err(|errno| failed(Phase::Prepare, Refusal::Errno(errno)))?;
     let in_mode = |probe: &Probe| probe.mode <= mode;
-    let outcomes: Vec<_> =
-        module.probes.iter().map(|probe| in_mode(probe).then(|| attach_probe(kernel, &object, probe))).collect();
+    let outcomes: Vec<_> = module
+        .probes
+        .iter()
+        .map(|probe| in_mode(probe).then(|| attach_probe(kernel, &object, probe)))
+        .collect();
     let attached = |place: usize| matches!(outcomes.get(place), Some(Some(outcome)) if outcome.attached());
     let live = module.live(attached);
     Ok(Attached { module, live, outcomes, map, cpus: kernel.cpus })
 }
 
 fn open(module: &Module) -> Result<OpenObject, Errno> {
-    let bytes = OBJECTS.iter().find(|(name, _)| *name == module.name).map(|(_, bytes)| *bytes).ok_or(libc::ENOENT)?;
+    let bytes =
+        OBJECTS.iter().find(|(name, _)| *name == module.name).map(|(_, bytes)| *bytes).ok_or(libc::ENOENT)?;
     ObjectBuilder::default().open_memory(bytes).map_err(|_| libc::EINVAL)
 }
 
@@ -124,9 +133,14 @@ fn attach_probe(kernel: &Kernel, object: &OpenObject, probe: &Probe) -> Outcome 
 }
 
 /// The program for an event and a mechanism: `<event>_<mechanism>`, or `<event>` where one serves all.
-fn instructions<'a>(object: &'a OpenObject, probe: &Probe, hook: &Hook) -> Option<&'a [libbpf_sys::bpf_insn]> {
+fn instructions<'a>(
+    object: &'a OpenObject,
+    probe: &Probe,
+    hook: &Hook,
+) -> Option<&'a [libbpf_sys::bpf_insn]> {
     let special = format!("{}_{}", probe.event, hook.mechanism().word());
-    let find = |name: &str| object.progs().find(|program| program.name() == name).map(|program| program.insns());
+    let find =
+        |name: &str| object.progs().find(|program| program.name() == name).map(|program| program.insns());
     find(&special).or_else(|| find(probe.event))
 }
 
@@ -149,7 +163,8 @@ impl Attached {
     /// Reads the counters, by one system call, into `buffer`, and their sums over all CPUs into `sums`.
     pub fn read(&self, buffer: &mut [u64], sums: &mut [u64]) -> Result<(), Error> {
         let slots = self.module.slots.len();
-        let failed = |errno| Error { module: self.module.name, phase: Phase::Read, cause: Refusal::Errno(errno) };
+        let failed =
+            |errno| Error { module: self.module.name, phase: Phase::Read, cause: Refusal::Errno(errno) };
         sys::read(self.map.as_fd(), slots, self.cpus, buffer).map_err(failed)?;
         let (Some(read), Some(sums)) = (buffer.get(..self.words()), sums.get_mut(..slots)) else {
             return Err(failed(libc::EINVAL));

@@ -21,7 +21,9 @@ impl Default for Wanted {
     fn default() -> Self {
         let probes = MODULES.iter().flat_map(|module| module.probes);
         let functions = probes.flat_map(|probe| probe.hooks).filter_map(|hook| match hook {
-            Hook::Fentry(name) | Hook::Fexit(name) | Hook::Kprobe(name) | Hook::Kretprobe(name) => Some(*name),
+            Hook::Fentry(name) | Hook::Fexit(name) | Hook::Kprobe(name) | Hook::Kretprobe(name) => {
+                Some(*name)
+            }
             Hook::RawTracepoint(_) | Hook::Tracepoint(..) | Hook::Record(..) => None,
         });
         let mut names: Vec<_> = functions.collect();

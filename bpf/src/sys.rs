@@ -10,6 +10,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+/// The flag of `open` that makes reads and writes return instead of waiting.
+pub const O_NONBLOCK: i32 = libc::O_NONBLOCK;
+
 /// The errno of a failed call.
 pub type Errno = i32;
 
@@ -96,7 +99,8 @@ pub fn accounts_to_cgroups() -> bool {
     call.imm = raw::BPF_FUNC_ktime_get_coarse_ns as i32;
     exit.code = (raw::BPF_JMP | raw::BPF_EXIT) as u8;
     let kind = raw::BPF_PROG_TYPE_SOCKET_FILTER;
-    load(&[call, exit], &Load { name: c"kmote_facts", kind, attach_type: 0, target: 0, kernel_version: 0 }).is_ok()
+    load(&[call, exit], &Load { name: c"kmote_facts", kind, attach_type: 0, target: 0, kernel_version: 0 })
+        .is_ok()
 }
 
 /// Attaches a program to a raw tracepoint; closing the descriptor detaches it.
@@ -150,7 +154,14 @@ pub fn attach_perf_event(event: PerfEvent<'_>, program: BorrowedFd<'_>) -> Resul
     // SAFETY: the attributes and the name in them live through the call. A program on a tracepoint or a probe runs on
     // every CPU, whichever the event is opened on.
     let result = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &attributes, any_process, 0, -1, raw::PERF_FLAG_FD_CLOEXEC as libc::c_ulong)
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &attributes,
+            any_process,
+            0,
+            -1,
+            raw::PERF_FLAG_FD_CLOEXEC as libc::c_ulong,
+        )
     };
     let opened = owned(result as i32)?;
     // SAFETY: both requests take a number and act on our own descriptor.

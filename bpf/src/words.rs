@@ -32,9 +32,11 @@ mod tests {
 
     #[test]
     fn no_bare_numbers() {
-        for (number, words) in
-            [(libc::EPERM, "operation not permitted"), (libc::ENOMEM, "out of memory"), (524, "not supported by this kernel")]
-        {
+        for (number, words) in [
+            (libc::EPERM, "operation not permitted"),
+            (libc::ENOMEM, "out of memory"),
+            (524, "not supported by this kernel"),
+        ] {
             assert!(errno(number).eq_ignore_ascii_case(words) || number == libc::ENOMEM, "{}", errno(number));
             assert!(!errno(number).contains(char::is_numeric));
         }

@@ -27,7 +27,8 @@ pub struct Layout {
 impl Layout {
     /// Reads the header; `None` when it is not BTF version 1 of this machine's byte order.
     pub fn parse(header: &[u8; HEADER]) -> Option<Self> {
-        let word = |at: usize| -> Option<u32> { Some(u32::from_ne_bytes(header.get(at..at + 4)?.try_into().ok()?)) };
+        let word =
+            |at: usize| -> Option<u32> { Some(u32::from_ne_bytes(header.get(at..at + 4)?.try_into().ok()?)) };
         let magic = u16::from_ne_bytes([header[0], header[1]]);
         if magic != MAGIC || header[2] != 1 {
             return None;

@@ -6,9 +6,30 @@ pub const BUCKETS: usize = 24;
 
 /// The ids, which are the names too, of the buckets: Netdata's own, in order.
 pub const LABELS: [&str; BUCKETS] = [
-    "0us->1us", "1us->2us", "2us->4us", "4us->8us", "8us->16us", "16us->32us", "32us->64us", "64us->128us",
-    "128us->256us", "256us->512us", "512us->1ms", "1ms->2ms", "2ms->4ms", "4ms->8ms", "8ms->16ms", "16ms->32ms",
-    "32ms->65ms", "65ms->131ms", "131ms->262ms", "262ms->524ms", "524ms->1s", "1s->2s", "2s->4s", "4s->+Inf",
+    "0us->1us",
+    "1us->2us",
+    "2us->4us",
+    "4us->8us",
+    "8us->16us",
+    "16us->32us",
+    "32us->64us",
+    "64us->128us",
+    "128us->256us",
+    "256us->512us",
+    "512us->1ms",
+    "1ms->2ms",
+    "2ms->4ms",
+    "4ms->8ms",
+    "8ms->16ms",
+    "16ms->32ms",
+    "32ms->65ms",
+    "65ms->131ms",
+    "131ms->262ms",
+    "262ms->524ms",
+    "524ms->1s",
+    "1s->2s",
+    "2s->4s",
+    "4s->+Inf",
 ];
 
 /// The bucket of a latency in whole microseconds: ceil(log2), so that bucket 0 is \[0, 1\] and bucket k is

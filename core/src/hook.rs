@@ -355,7 +355,11 @@ mod tests {
         };
         let settled = PROBE.settle(&kernel, fail_but_last, |place, refusal| refused.push((place, refusal)));
         assert_eq!(settled, Some((5, "taken")));
-        assert_eq!(tried, [0, 1, 2, 4, 5].map(|place| PROBE.hooks[place]), "the absent function is not tried");
+        assert_eq!(
+            tried,
+            [0, 1, 2, 4, 5].map(|place| PROBE.hooks[place]),
+            "the absent function is not tried"
+        );
         let why = |place| if place == 3 { Refusal::NoFunction } else { Refusal::NotSupported };
         assert_eq!(refused, [0, 1, 2, 3, 4].map(|place| (place, why(place))));
     }

@@ -62,7 +62,8 @@ impl Scanner {
 
     fn settle(&self, wanted: &[&str], found: &mut [bool]) {
         let is_text = matches!(self.kind, b't' | b'T' | b'w' | b'W');
-        let Some(name) = self.name.get(..self.length).filter(|_| is_text && self.column == Column::Name) else {
+        let Some(name) = self.name.get(..self.length).filter(|_| is_text && self.column == Column::Name)
+        else {
             return;
         };
         if let Ok(place) = wanted.binary_search_by(|want| want.as_bytes().cmp(name))

@@ -73,7 +73,10 @@ pub const fn check(modules: &[Module]) {
     while m < modules.len() {
         let module = &modules[m];
         assert!(!module.name.is_empty() && module.name.len() <= MAX_NAME, "a module's name: 1 to 15 bytes");
-        assert!(!module.slots.is_empty() && module.slots.len() <= MAX_SLOTS, "a module's slots: 1 to MAX_SLOTS");
+        assert!(
+            !module.slots.is_empty() && module.slots.len() <= MAX_SLOTS,
+            "a module's slots: 1 to MAX_SLOTS"
+        );
         assert!(!module.charts.is_empty(), "a module draws something");
         check_probes(module);
         check_charts(module, modules, m);
@@ -109,7 +112,10 @@ const fn check_charts(module: &Module, modules: &[Module], m: usize) {
     let (mut c, mut dimensions) = (0, 0);
     while c < module.charts.len() {
         let chart = &module.charts[c];
-        assert!(!chart.title.is_empty() && !chart.units.is_empty() && !chart.family.is_empty(), "a chart's words");
+        assert!(
+            !chart.title.is_empty() && !chart.units.is_empty() && !chart.family.is_empty(),
+            "a chart's words"
+        );
         assert!(!chart.dimensions.is_empty(), "a chart has dimensions");
         assert!(occurrences(modules, m, chart.id) == 1, "a chart's id is given once");
         let mut d = 0;

@@ -123,7 +123,14 @@ mod tests {
             ([105, 9], [Some(105), Some(5), Some(2)]),
             // Started anew: counts from its new value, and what was sent never falls.
             ([2, 9], [Some(107), Some(7), None]),
-            ([u64::MAX, 9], [Some(signed(107u64.wrapping_add(u64::MAX - 2))), Some(signed(7u64.wrapping_add(u64::MAX - 2))), None]),
+            (
+                [u64::MAX, 9],
+                [
+                    Some(signed(107u64.wrapping_add(u64::MAX - 2))),
+                    Some(signed(7u64.wrapping_add(u64::MAX - 2))),
+                    None,
+                ],
+            ),
         ] {
             state.advance(&MODULE, &read);
             assert_eq!(values(&state, all), expected, "{read:?}");

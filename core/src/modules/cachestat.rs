@@ -84,32 +84,46 @@ const fn chart(
 }
 
 const CHARTS: &[Chart] = &[
-    chart("mem.cachestat_ratio", 21100, "Hit ratio", "%", &[Dimension::new(
-        "ratio",
-        "ratio",
-        Value::Level(ALL, |delta| Some(Outcome::of(delta).ratio())),
-    )]),
-    chart("mem.cachestat_dirties", 21101, "Number of dirty pages", "pages/s", &[Dimension::new(
-        "dirty",
-        "dirty",
-        Value::Counter(BUFFER_DIRTIED),
-    )]),
-    chart("mem.cachestat_hits", 21102, "Number of accessed files", "hits/s", &[Dimension::new(
-        "hit",
-        "hit",
-        Value::Sum(ALL, |delta| Outcome::of(delta).hits),
-    )]),
-    chart("mem.cachestat_misses", 21103, "Files out of page cache", "misses/s", &[Dimension::new(
-        "miss",
-        "miss",
-        Value::Sum(ALL, |delta| Outcome::of(delta).misses),
-    )]),
-    chart("mem.cachestat_events", 21104, "Page cache events", "events/s", &[
-        Dimension::new("accessed", "accessed", Value::Counter(ACCESSED)),
-        Dimension::new("added", "added", Value::Counter(ADDED)),
-        Dimension::new("dirtied", "dirtied", Value::Counter(DIRTIED)),
-        Dimension::new("buffer_dirtied", "buffers dirtied", Value::Counter(BUFFER_DIRTIED)),
-    ]),
+    chart(
+        "mem.cachestat_ratio",
+        21100,
+        "Hit ratio",
+        "%",
+        &[Dimension::new("ratio", "ratio", Value::Level(ALL, |delta| Some(Outcome::of(delta).ratio())))],
+    ),
+    chart(
+        "mem.cachestat_dirties",
+        21101,
+        "Number of dirty pages",
+        "pages/s",
+        &[Dimension::new("dirty", "dirty", Value::Counter(BUFFER_DIRTIED))],
+    ),
+    chart(
+        "mem.cachestat_hits",
+        21102,
+        "Number of accessed files",
+        "hits/s",
+        &[Dimension::new("hit", "hit", Value::Sum(ALL, |delta| Outcome::of(delta).hits))],
+    ),
+    chart(
+        "mem.cachestat_misses",
+        21103,
+        "Files out of page cache",
+        "misses/s",
+        &[Dimension::new("miss", "miss", Value::Sum(ALL, |delta| Outcome::of(delta).misses))],
+    ),
+    chart(
+        "mem.cachestat_events",
+        21104,
+        "Page cache events",
+        "events/s",
+        &[
+            Dimension::new("accessed", "accessed", Value::Counter(ACCESSED)),
+            Dimension::new("added", "added", Value::Counter(ADDED)),
+            Dimension::new("dirtied", "dirtied", Value::Counter(DIRTIED)),
+            Dimension::new("buffer_dirtied", "buffers dirtied", Value::Counter(BUFFER_DIRTIED)),
+        ],
+    ),
 ];
 
 /// What an interval's accesses came to, by the formula of bcc's cachestat, which Netdata's is:

@@ -77,14 +77,28 @@ const fn chart(
 }
 
 const CHARTS: &[Chart] = &[
-    chart("system.process_thread", 21002, Mode::Entry, "Start process", "calls/s", &[
-        Dimension::new("_do_fork", "process", Value::Counter(PROCESS)),
-        Dimension::new("sys_clone", "thread", Value::Counter(THREAD)),
-    ]),
-    chart("system.exit", 21003, Mode::Entry, "Exit process", "calls/s", &[
-        Dimension::new("do_exit", "process", Value::Counter(EXIT_PROCESS)),
-        Dimension::new("release_task", "task", Value::Counter(RELEASE)),
-    ]),
+    chart(
+        "system.process_thread",
+        21002,
+        Mode::Entry,
+        "Start process",
+        "calls/s",
+        &[
+            Dimension::new("_do_fork", "process", Value::Counter(PROCESS)),
+            Dimension::new("sys_clone", "thread", Value::Counter(THREAD)),
+        ],
+    ),
+    chart(
+        "system.exit",
+        21003,
+        Mode::Entry,
+        "Exit process",
+        "calls/s",
+        &[
+            Dimension::new("do_exit", "process", Value::Counter(EXIT_PROCESS)),
+            Dimension::new("release_task", "task", Value::Counter(RELEASE)),
+        ],
+    ),
     chart(
         "system.process_status",
         21004,
@@ -92,14 +106,29 @@ const CHARTS: &[Chart] = &[
         "Processes begun, and tasks ended but not yet released, in the interval",
         "calls",
         &[
-            Dimension::new("process", "process", Value::Level(&[PROCESS], |delta| Some(clamp(delta[PROCESS])))),
-            Dimension::new("zombie", "zombie", Value::Level(&[EXIT, RELEASE], |delta| Some(unreleased(delta)))),
+            Dimension::new(
+                "process",
+                "process",
+                Value::Level(&[PROCESS], |delta| Some(clamp(delta[PROCESS]))),
+            ),
+            Dimension::new(
+                "zombie",
+                "zombie",
+                Value::Level(&[EXIT, RELEASE], |delta| Some(unreleased(delta))),
+            ),
         ],
     ),
-    chart("system.task_error", 21005, Mode::Return, "Fails to create process", "calls/s", &[
-        Dimension::new("_do_fork", "process", Value::Counter(PROCESS_ERROR)),
-        Dimension::new("sys_clone", "thread", Value::Counter(THREAD_ERROR)),
-    ]),
+    chart(
+        "system.task_error",
+        21005,
+        Mode::Return,
+        "Fails to create process",
+        "calls/s",
+        &[
+            Dimension::new("_do_fork", "process", Value::Counter(PROCESS_ERROR)),
+            Dimension::new("sys_clone", "thread", Value::Counter(THREAD_ERROR)),
+        ],
+    ),
 ];
 
 fn clamp(amount: u64) -> i64 {

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `kmote check`: what can be counted on this machine, by which hook, and why the rest cannot.
+
+use crate::args::Options;
+use crate::collector::Collector;
+use crate::protocol::Sent;
+use crate::report::{self, Standing};
+use kmote_bpf::kernel::{CAPABILITIES, Kernel, Kprobes};
+use kmote_bpf::object::{Attached, Error, Outcome};
+use kmote_core::chart::{Chart, Mode};
+use kmote_core::hook::{self, Kernel as _, Mechanism, Probe};
+use kmote_core::module::{Module, Slots};
+use std::fmt::Write;
+
+/// What was found: the text, and whether at least one chart works.
+#[derive(Debug)]
+pub struct Findings {
+    /// For stdout.
+    pub text: String,
+    /// Whether at least one chart works.
+    pub works: bool,
+}
+
+/// A chart of the report.
+struct Row {
+    module: &'static str,
+    chart: &'static Chart,
+    standing: Standing,
+    reason: String,
+    probes: Vec<ProbeRow>,
+}
+
+/// A probe that a chart needs.
+struct ProbeRow {
+    event: &'static str,
+    mechanism: &'static str,
+    target: &'static str,
+    attached: bool,
+    reason: String,
+}
+
+/// Attaches everything once, to see, and lets it go.
+pub fn run(kernel: &Kernel, options: &Options) -> Findings {
+    let (collector, errors) = Collector::start(kernel, &options.modules, options.mode);
+    let mut rows = Vec::new();
+    for module in &options.modules {
+        let attached = collector.attached().find(|attached| attached.module.name == module.name);
+        let error = errors.iter().find(|error| error.module == module.name);
+        rows.extend(module.charts.iter().map(|chart| row(module, chart, attached, error, options.mode)));
+    }
+    let memory = collector.attached().filter(|attached| attached.counts()).map(Attached::memory).sum();
+    let works = rows.iter().any(|row| row.standing != Standing::Off);
+    let text = if options.json { json(kernel, memory, &rows) } else { table(kernel, memory, &rows) };
+    Findings { text, works }
+}
+
+fn row(
+    module: &'static Module,
+    chart: &'static Chart,
+    attached: Option<&Attached>,
+    error: Option<&Error>,
+    mode: Mode,
+) -> Row {
+    let sent = Sent { module, live: attached.map_or(Slots::default(), |attached| attached.live), mode };
+    let outcomes = attached.map_or(&[][..], |attached| &attached.outcomes);
+    let needed = module.probes.iter().enumerate().filter(|(_, probe)| report::needs(chart, probe));
+    let probes: Vec<_> =
+        needed.map(|(place, probe)| probe_row(probe, outcomes.get(place).and_then(Option::as_ref))).collect();
+    let reason = match error {
+        Some(error) => error.to_string(),
+        None if chart.mode > mode => "exists with --mode return only".to_owned(),
+        None => {
+            let lost = probes.iter().filter(|probe| !probe.attached);
+            lost.map(|probe| format!("{}: {}", probe.event, probe.reason)).collect::<Vec<_>>().join("; ")
+        }
+    };
+    Row { module: module.name, chart, standing: Standing::of(sent, chart), reason, probes }
+}
+
+fn probe_row(probe: &'static Probe, outcome: Option<&Outcome>) -> ProbeRow {
+    let hook = outcome.and_then(|outcome| outcome.hook).and_then(|place| probe.hooks.get(place));
+    ProbeRow {
+        event: probe.event,
+        mechanism: hook.map_or("", |hook| hook.mechanism().word()),
+        target: hook.map_or("", hook::Hook::target),
+        attached: hook.is_some(),
+        reason: match outcome {
+            Some(outcome) if hook.is_none() => report::why(probe, outcome),
+            Some(_) => String::new(),
+            None => "not tried".to_owned(),
+        },
+    }
+}
+
+/// The kernel's offers, as `(name, what)`.
+fn offers(kernel: &Kernel) -> Vec<(&'static str, String)> {
+    let yes_or =
+        |refusal: Option<hook::Refusal>| refusal.map_or("yes".to_owned(), |refusal| format!("no: {refusal}"));
+    let missing: Vec<_> =
+        CAPABILITIES.iter().filter(|(_, bit)| !kernel.capable(*bit)).map(|(name, _)| *name).collect();
+    let kprobes = match kernel.kprobes {
+        Some(Kprobes::Pmu(..)) => "yes".to_owned(),
+        Some(Kprobes::Events) => "yes, through tracefs".to_owned(),
+        None => yes_or(kernel.without(Mechanism::Kprobe)),
+    };
+    vec![
+        ("release", kernel.release.clone()),
+        ("cpus", kernel.cpus.to_string()),
+        ("btf", if kernel.btf { "yes" } else { "no" }.to_owned()),
+        (
+            "tracefs",
+            kernel.tracefs.as_ref().map_or("not mounted".to_owned(), |path| path.display().to_string()),
+        ),
+        ("lockdown", kernel.lockdown.clone().unwrap_or_else(|| "not told".to_owned())),
+        ("kprobes", kprobes),
+        ("fentry", yes_or(kernel.without(Mechanism::Fentry))),
+        ("raw_tp", yes_or(kernel.without(Mechanism::RawTracepoint))),
+        ("missing capabilities", if missing.is_empty() { "none".to_owned() } else { missing.join(", ") }),
+    ]
+}
+
+fn table(kernel: &Kernel, memory: u64, rows: &[Row]) -> String {
+    let mut text = String::new();
+    for (name, what) in offers(kernel) {
+        let _ = writeln!(text, "{name:<21} {what}");
+    }
+    let _ = writeln!(text, "{:<21} {} kB of kernel memory\n", "maps", memory / 1024);
+    let width = rows.iter().map(|row| row.chart.id.len()).max().unwrap_or(0);
+    for row in rows {
+        let hooks: Vec<_> = row
+            .probes
+            .iter()
+            .map(|probe| match probe.attached {
+                true => format!("{} by {} {}", probe.event, probe.mechanism, probe.target),
+                false => format!("{} lost", probe.event),
+            })
+            .collect();
+        let _ = writeln!(text, "{:<width$}  {:<7}  {}", row.chart.id, row.standing.word(), hooks.join(", "));
+        if !row.reason.is_empty() {
+            let _ = writeln!(text, "{:<width$}  {:<7}  {}", "", "", row.reason);
+        }
+    }
+    text
+}
+
+fn json(kernel: &Kernel, memory: u64, rows: &[Row]) -> String {
+    let facts = offers(kernel)
+        .into_iter()
+        .map(|(name, what)| format!("{}:{}", quote(&name.replace(' ', "_")), quote(&what)));
+    let charts = rows.iter().map(|row| {
+        let probes = row.probes.iter().map(|probe| {
+            format!(
+                r#"{{"event":{},"mechanism":{},"target":{},"state":{},"reason":{}}}"#,
+                quote(probe.event),
+                quote(probe.mechanism),
+                quote(probe.target),
+                quote(if probe.attached { "ok" } else { "off" }),
+                quote(&probe.reason)
+            )
+        });
+        format!(
+            r#"{{"id":{},"module":{},"state":{},"reason":{},"probes":[{}]}}"#,
+            quote(row.chart.id),
+            quote(row.module),
+            quote(row.standing.word()),
+            quote(&row.reason),
+            join(probes)
+        )
+    });
+    format!("{{\"kernel\":{{{}}},\"memory_bytes\":{memory},\"charts\":[{}]}}\n", join(facts), join(charts))
+}
+
+fn join(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join(",")
+}
+
+/// A JSON string.
+fn quote(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            control if control < ' ' => {
+                let _ = write!(quoted, "\\u{:04x}", control as u32);
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted + "\""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_strings() {
+        for (text, expected) in
+            [("a", "\"a\""), ("a\"b\\c", r#""a\"b\\c""#), ("x\ny", r#""x\u000ay""#), ("µ", "\"µ\"")]
+        {
+            assert_eq!(quote(text), expected);
+        }
+    }
+}

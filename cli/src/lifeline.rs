@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Waiting for the next tick, and for whatever says that it is time to go.
+
+use kmote_bpf::sys::{self, Watch};
+use kmote_core::tick;
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::parent_id;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The longest time for which a dead parent goes unnoticed.
+const PULSE: Duration = Duration::from_millis(500);
+
+/// What ends the process by request: signals, the other ends of stdin and stdout, Netdata's word, a dead parent.
+#[derive(Debug)]
+pub struct Lifeline {
+    signals: OwnedFd,
+    stdin: Option<File>,
+    talks: bool,
+    word: [u8; 4],
+    parent: Option<u32>,
+}
+
+impl Lifeline {
+    /// Takes the signals and stdin over. `child`: the process ends with its parent.
+    pub fn new(child: bool) -> io::Result<Self> {
+        let stdin = io::stdin();
+        Ok(Self {
+            signals: sys::stop_signals().map_err(io::Error::from_raw_os_error)?,
+            // Whoever reads a terminal from the background is stopped by it.
+            talks: !stdin.is_terminal(),
+            stdin: stdin.as_fd().try_clone_to_owned().ok().map(File::from),
+            word: [0; 4],
+            parent: child.then(parent_id),
+        })
+    }
+
+    /// Waits for the next multiple of `interval` of the clock on the wall; `false` when it is time to go instead.
+    pub fn until_tick(&mut self, stdout: BorrowedFd<'_>, interval: Duration) -> io::Result<bool> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let left = tick::wait(now.as_nanos() as u64, interval.as_nanos() as u64);
+        let end = Instant::now() + Duration::from_nanos(left);
+        while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            if !self.wait(Watch::closing(&stdout), Some(left))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Waits until `stdout` takes more; `false` when it is time to go instead.
+    pub fn until_room(&mut self, stdout: BorrowedFd<'_>) -> io::Result<bool> {
+        self.wait(Watch::room(&stdout), None)
+    }
+
+    /// One wait of at most `limit`; `false` when it is time to go.
+    fn wait(&mut self, stdout: Watch, limit: Option<Duration>) -> io::Result<bool> {
+        let stdin = match &self.stdin {
+            Some(stdin) if self.talks => Watch::input(stdin),
+            Some(stdin) => Watch::closing(stdin),
+            None => Watch::nothing(),
+        };
+        let mut watches = [Watch::input(&self.signals), stdin, stdout];
+        let limit = if self.parent.is_some() {
+            limit.map_or(Some(PULSE), |limit| Some(limit.min(PULSE)))
+        } else {
+            limit
+        };
+        sys::wait(&mut watches, limit).map_err(io::Error::from_raw_os_error)?;
+        let [signals, stdin, stdout] = watches;
+        let orphaned = self.parent.is_some_and(|parent| parent != parent_id());
+        Ok(!signals.readable() && !stdout.closed() && !orphaned && self.hear(stdin))
+    }
+
+    /// Hears what stdin says; `false` when it hangs up or says `QUIT`.
+    fn hear(&mut self, stdin: Watch) -> bool {
+        if !stdin.readable() {
+            return !stdin.closed();
+        }
+        let mut said = [0; 512];
+        match self.stdin.as_mut().map(|stdin| stdin.read(&mut said)) {
+            // The end of a file, or of /dev/null, is not a hang-up.
+            Some(Ok(0)) if !stdin.closed() => {
+                self.stdin = None;
+                true
+            }
+            Some(Ok(0)) => false,
+            Some(Ok(length)) => !said.iter().take(length).any(|byte| self.is_quit(*byte)),
+            Some(Err(_)) | None => true,
+        }
+    }
+
+    /// Whether this byte completes a line that is Netdata's `QUIT`.
+    fn is_quit(&mut self, byte: u8) -> bool {
+        let ends = byte == b'\n' && self.word == *b"QUIT";
+        // A line is told by its first four bytes, shifted in after a newline; any fifth byte spoils them.
+        match byte {
+            b'\n' | b'\r' => self.word = [0; 4],
+            _ => match self.word.iter_mut().find(|place| **place == 0) {
+                Some(place) => *place = byte,
+                None => self.word = [b' '; 4],
+            },
+        }
+        ends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quits(said: &[u8]) -> bool {
+        let mut lifeline = Lifeline {
+            signals: File::open("/dev/null").unwrap().into(),
+            stdin: None,
+            talks: false,
+            word: [0; 4],
+            parent: None,
+        };
+        said.iter().any(|byte| lifeline.is_quit(*byte))
+    }
+
+    #[test]
+    fn only_a_line_that_is_quit_quits() {
+        for (said, expected) in [
+            (&b"QUIT\n"[..], true),
+            (b"FUNCTION a 1 \"b\"\nQUIT\n", true),
+            (b"\n\nQUIT\n", true),
+            (b"QUITE\n", false),
+            (b"NOT QUIT\n", false),
+            (b"QUIT", false),
+            (b"QUI\nT\n", false),
+            (b"", false),
+        ] {
+            assert_eq!(quits(said), expected, "{:?}", String::from_utf8_lossy(said));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What is lost, in one line each on stderr: what, why, and what it costs.
+
+use crate::collector::Collector;
+use crate::protocol::Sent;
+use kmote_bpf::object::{Attached, Error, Outcome};
+use kmote_bpf::words;
+use kmote_core::chart::{Chart, Mode};
+use kmote_core::hook::{Hook, Probe, Refusal};
+use kmote_core::module::Module;
+
+/// Says at start what is lost, and how much of the kernel's memory the rest takes.
+pub fn start(collector: &Collector, errors: &[Error], mode: Mode) {
+    for error in errors {
+        eprintln!("kmote: {error}");
+    }
+    for attached in collector.attached() {
+        for (probe, outcome) in lost(attached) {
+            let costs = costs(attached.module, probe, mode);
+            eprintln!(
+                "kmote: {} {} is not counted: {}; {costs}",
+                attached.module.name,
+                probe.event,
+                why(probe, outcome)
+            );
+        }
+    }
+    let bytes: u64 = collector.attached().filter(|attached| attached.counts()).map(Attached::memory).sum();
+    eprintln!("kmote: {} kB of kernel memory for maps", bytes / 1024);
+}
+
+/// Says that a module could not be read.
+pub fn fault(error: &Error) {
+    eprintln!("kmote: {error}");
+}
+
+/// The probes of an attached module that found no hook.
+pub fn lost(attached: &Attached) -> impl Iterator<Item = (&'static Probe, &Outcome)> {
+    let probes = attached.module.probes.iter().zip(&attached.outcomes);
+    probes
+        .filter_map(|(probe, outcome)| Some((probe, outcome.as_ref()?)))
+        .filter(|(_, outcome)| !outcome.attached())
+}
+
+/// Which charts a lost probe costs dimensions.
+fn costs(module: &Module, probe: &Probe, mode: Mode) -> String {
+    let charts = module.charts.iter().filter(|chart| chart.mode <= mode && needs(chart, probe));
+    let names: Vec<_> = charts.map(|chart| chart.id).collect();
+    format!("without: {}", names.join(", "))
+}
+
+/// Whether a chart has a dimension that a probe feeds.
+pub fn needs(chart: &Chart, probe: &Probe) -> bool {
+    let fed = |slot: &usize| probe.slots.contains(slot);
+    chart.dimensions.iter().any(|dimension| dimension.value.needs().iter().any(fed))
+}
+
+/// Why none of a probe's hooks was taken: each mechanism and each reason once. A hook that the kernel has not got is
+/// not a reason where another of the same mechanism was refused.
+pub fn why(probe: &Probe, outcome: &Outcome) -> String {
+    let mut said: Vec<String> = Vec::new();
+    for (place, refusal) in outcome.refused.iter().filter(|(_, refusal)| *refusal != Refusal::Excluded) {
+        let Some(hook) = probe.hooks.get(*place) else { continue };
+        let words = words::refusal(refusal);
+        let line = match refusal {
+            Refusal::NoFunction | Refusal::NoTypedFunction | Refusal::NoTracepoint => {
+                format!("{} {}: {words}", hook.mechanism().word(), hook.target())
+            }
+            _ => format!("{}: {words}", hook.mechanism().word()),
+        };
+        if !said.contains(&line) {
+            said.push(line);
+        }
+    }
+    if said.is_empty() { "no hook of the kind that --only asks for".to_owned() } else { said.join(", ") }
+}
+
+/// A hook as it is written in reports.
+pub fn hook_words(hook: &Hook) -> String {
+    format!("{} {}", hook.mechanism().word(), hook.target())
+}
+
+/// How much of a chart can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// All its dimensions.
+    Ok,
+    /// Some of them.
+    Partial,
+    /// None.
+    Off,
+}
+
+impl Standing {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Partial => "partial",
+            Self::Off => "off",
+        }
+    }
+
+    /// That of a chart.
+    pub fn of(sent: Sent<'_>, chart: &Chart) -> Self {
+        let told = chart.dimensions.iter().filter(|d| sent.live.contains_all(d.value.needs())).count();
+        match told {
+            _ if !sent.sends(chart) => Self::Off,
+            told if told == chart.dimensions.len() => Self::Ok,
+            _ => Self::Partial,
+        }
+    }
+}
