@@ -2,10 +2,13 @@
 //! The first process of a guest: sets it up, runs every workload, switches it off.
 
 pub mod counters;
+mod faults;
 pub mod kmote;
+mod mechanism;
 pub mod place;
 pub mod remains;
 pub mod run;
+mod stream;
 pub mod sys;
 
 use std::fs::{self, File};

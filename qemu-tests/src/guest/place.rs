@@ -13,6 +13,8 @@ use super::sys::{self, Mapping};
 pub struct Place {
     /// Serial number of a disk → where its filesystem is mounted.
     mounted: BTreeMap<String, String>,
+    /// CPUs at the start.
+    pub cpus: usize,
     pub file: Option<File>,
     pub mapping: Option<Mapping>,
     pub zombie: Option<i32>,
@@ -21,7 +23,8 @@ pub struct Place {
 impl Place {
     /// Mounts the disks, each at `/mnt/SERIAL`. A kernel without nvme has none: what needs them is then skipped.
     pub fn find(disks: usize) -> Self {
-        let mut place = Self::default();
+        let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let mut place = Self { cpus, ..Self::default() };
         for _ in 0..50 {
             for (device, serial) in nvme_disks() {
                 let target = format!("/mnt/{serial}");
@@ -39,6 +42,11 @@ impl Place {
             sleep(Duration::from_millis(100));
         }
         place
+    }
+
+    /// Lets this process run on every CPU again.
+    pub fn run_anywhere(&self) {
+        sys::run_on(&(0..self.cpus).collect::<Vec<_>>());
     }
 
     pub fn has(&self, disk: &str) -> bool {
@@ -74,8 +82,11 @@ impl Place {
     /// Writes page after page.
     pub fn write(&self, pages: u64) {
         for page in 0..pages {
+            // From every CPU in turn.
+            sys::run_on(&[page as usize * self.cpus / pages as usize]);
             self.file().write_all_at(&[page as u8; 4096], page * 4096).unwrap();
         }
+        self.run_anywhere();
     }
 
     /// Reads page after page.

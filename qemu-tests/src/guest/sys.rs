@@ -6,6 +6,8 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{Error, Result};
 use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::ptr;
 
 fn check(result: libc::c_long) -> Result<libc::c_long> {
@@ -148,14 +150,73 @@ impl Drop for Mapping {
     }
 }
 
-/// Lets this process run on one CPU only.
-pub fn run_on(cpu: usize) -> Result<()> {
+/// Lets this process run on these CPUs only.
+pub fn run_on(cpus: &[usize]) {
     // SAFETY: zeroes are an empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is ours; `cpu` is far below its size.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
+    for cpu in cpus {
+        // SAFETY: the set is ours; the guest's CPUs are far fewer than it has places.
+        unsafe { libc::CPU_SET(*cpu, &mut set) };
+    }
     // SAFETY: the set is ours for the time of the call.
-    check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) }.into()).map(drop)
+    check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) }.into()).unwrap();
+}
+
+/// A limit that a child begins with.
+#[derive(Clone, Copy)]
+pub enum Limit {
+    LockedMemory(u64),
+    Files(u64),
+    /// Without one capability.
+    Without(libc::c_ulong),
+    /// With these capabilities and no other.
+    Only(&'static [libc::c_ulong]),
+    User(u32),
+}
+
+/// Puts limits on what a command will run.
+pub fn limit(command: &mut Command, limits: &'static [Limit]) {
+    // SAFETY: between fork and exec only system calls are made; nothing is allocated.
+    unsafe { command.pre_exec(move || limits.iter().try_for_each(|limit| apply(*limit))) };
+}
+
+fn apply(limit: Limit) -> Result<()> {
+    let resource = |resource, value| {
+        let limit = libc::rlimit { rlim_cur: value as libc::rlim_t, rlim_max: value as libc::rlim_t };
+        // SAFETY: `limit` is ours for the time of the call.
+        check(unsafe { libc::setrlimit(resource, &raw const limit) }.into()).map(drop)
+    };
+    match limit {
+        Limit::LockedMemory(bytes) => resource(libc::RLIMIT_MEMLOCK, bytes),
+        Limit::Files(count) => resource(libc::RLIMIT_NOFILE, count),
+        Limit::Without(capability) => keep(|c| c != capability),
+        Limit::Only(capabilities) => keep(|c| capabilities.contains(&c)),
+        // SAFETY: takes no memory.
+        Limit::User(id) => check(unsafe { libc::setuid(id) }.into()).map(drop),
+    }
+}
+
+/// Takes capabilities out of the bounding set, from which root gets its own at exec.
+fn keep(wanted: impl Fn(libc::c_ulong) -> bool) -> Result<()> {
+    for capability in (0..64).filter(|c| !wanted(*c)) {
+        // SAFETY: takes no memory.
+        match check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) }.into()) {
+            // The kernel knows no more capabilities than this.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
+            result => drop(result?),
+        }
+    }
+    Ok(())
+}
+
+/// Sets the clock of the wall forward or back.
+pub fn shift_clock(seconds: i64) {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is ours for the time of the call.
+    check(unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut now) }.into()).unwrap();
+    now.tv_sec += seconds as libc::time_t;
+    // SAFETY: `now` is ours for the time of the call.
+    check(unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &raw const now) }.into()).unwrap();
 }
 
 /// The commands of bpf(2) that walk over what exists.

@@ -25,6 +25,7 @@ fn step(
     Step {
         name,
         disk: Some("ext4-4k"),
+        cpus: 1,
         prepare,
         work,
         expect,

@@ -14,6 +14,8 @@ pub struct Step {
     pub name: &'static str,
     /// The disk that it needs.
     pub disk: Option<&'static str>,
+    /// With fewer CPUs it makes no sense.
+    pub cpus: usize,
     /// What happens before the first reading.
     pub prepare: fn(&mut Place),
     pub work: fn(&mut Place),

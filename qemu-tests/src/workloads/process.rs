@@ -30,7 +30,7 @@ const fn slots(process: u64, thread: u64, exec: u64, exit: u64, exit_process: u6
 /// `tasks` are made in the step, and `more` of them are left at its end.
 fn step(name: &'static str, work: fn(&mut Place), expect: &'static Slots, tasks: u64, more: i64) -> Step {
     let counters = vec![(Tasks, tasks as i64), (TasksNow, more)];
-    Step { name, disk: None, prepare: nothing, work, expect, counters }
+    Step { name, disk: None, cpus: 1, prepare: nothing, work, expect, counters }
 }
 
 pub fn steps() -> Vec<Step> {
@@ -50,6 +50,8 @@ pub fn steps() -> Vec<Step> {
         step("exec by a thread", exec_by_thread, &TAKEN_OVER, 2, 0),
         Step { prepare: reap, ..step("a zombie", leave_zombie, &ENDED, 1, 1) },
         Step { prepare: have_zombie, ..step("the zombie reaped", reap, &REAPED, 0, -1) },
+        Step { cpus: 2, prepare: plug, ..step("23 forks, a CPU goes", forks_unplugged, &FORKED, FORKS, 0) },
+        Step { cpus: 2, prepare: plug, ..step("nothing, the CPU is back", wait, &NONE, 0, 0) },
     ]
 }
 
@@ -62,6 +64,7 @@ pub fn refusals() -> Vec<Step> {
     let step = |name, work, expect| Step {
         name,
         disk: None,
+        cpus: 1,
         prepare: nothing,
         work,
         expect,
@@ -78,10 +81,35 @@ pub fn refusals() -> Vec<Step> {
     ]
 }
 
-fn forks(_: &mut Place) {
-    for _ in 0..FORKS {
+/// One after the other, on each CPU in turn.
+fn forks(place: &mut Place) {
+    for nr in 0..FORKS as usize {
+        sys::run_on(&[nr % place.cpus]);
         sys::reap(sys::fork(|| 0));
     }
+    place.run_anywhere();
+}
+
+const PLUG: &str = "/sys/devices/system/cpu/cpu1/online";
+
+fn plug(place: &mut Place) {
+    // It fails if the CPU is there already.
+    let _ = fs::write(PLUG, "1");
+    place.run_anywhere();
+    wait(place);
+}
+
+/// Some on a CPU that then goes, the others elsewhere: what it has counted stays in the sum.
+fn forks_unplugged(place: &mut Place) {
+    for nr in 0..FORKS {
+        if nr == FORKS / 2 {
+            place.run_anywhere();
+            fs::write(PLUG, "0").unwrap();
+        }
+        sys::run_on(&[usize::from(nr < FORKS / 2)]);
+        sys::reap(sys::fork(|| 0));
+    }
+    place.run_anywhere();
 }
 
 fn threads(_: &mut Place) {

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! One module by one mechanism: attach, work, compare, detach.
+
+use std::collections::BTreeMap;
+
+use kmote_core::chart::Mode;
+use kmote_core::hook::{Mechanism, Probe};
+use kmote_core::module::Module;
+
+use super::kmote::{Kmote, Reading};
+use super::remains::Remains;
+use super::run::{Run, Subject};
+use crate::row::Outcome;
+use crate::workloads::{self, Step};
+
+/// How often a step is tried when the kernel's own counter says that something else was going on too.
+const TRIES: usize = 5;
+
+impl Run {
+    /// One module by one mechanism: attaches, does all steps, detaches, looks for remains.
+    pub fn mechanism(&mut self, module: &'static Module, only: &str, mode: Mode) {
+        let mut steps = workloads::steps(module.name, mode);
+        steps.retain(|step| step.cpus <= self.place.cpus);
+        let probes: Vec<&Probe> =
+            module.probes_in(mode).map(|(_, probe)| probe).filter(|p| offers(p, only)).collect();
+        if steps.is_empty() || probes.is_empty() {
+            return;
+        }
+        let name = match (only, mode) {
+            ("", Mode::Entry) => "best",
+            ("", Mode::Return) => "return",
+            _ => only,
+        };
+        let mut options = Vec::new();
+        if !only.is_empty() {
+            options.extend(["--only", only]);
+        }
+        if mode == Mode::Return {
+            options.extend(["--mode", "return"]);
+        }
+        let subject = Subject { module: module.name, mechanism: name, work: "attach" };
+        let before = Remains::now();
+        match Kmote::start(module.name, &options) {
+            Err(reason) => self.refused(subject, only, reason),
+            Ok(mut kmote) => {
+                let live = self.attached(subject, module, &probes, &kmote);
+                for step in &steps {
+                    let subject = Subject { work: step.name, ..subject };
+                    self.step(subject, step, &live, &mut kmote);
+                }
+                let subject = Subject { work: "detach", ..subject };
+                self.equal(subject, "exit status", &"exit status: 0", &kmote.finish());
+                self.nothing_left(subject, &before);
+            }
+        }
+        if only.is_empty() && mode == Mode::Entry || only == "kprobe" {
+            if let Ok(kmote) = Kmote::start(module.name, &options) {
+                kmote.kill();
+                self.nothing_left(Subject { work: "SIGKILL", ..subject }, &before);
+            }
+        }
+    }
+
+    fn refused(&mut self, subject: Subject, only: &str, reason: String) {
+        let (outcome, why) = match self.excused(only) {
+            Some(excuse) => (Outcome::Skipped, format!("{excuse}; {reason}")),
+            None => (Outcome::Failed, reason),
+        };
+        self.send(subject, "kmote slots", "ready", "", outcome, why);
+    }
+
+    /// A row for each probe; the slots that must count now.
+    fn attached(
+        &mut self,
+        subject: Subject,
+        module: &Module,
+        probes: &[&Probe],
+        kmote: &Kmote,
+    ) -> BTreeMap<String, String> {
+        let mut dead = Vec::new();
+        let mut live = BTreeMap::new();
+        for probe in module.probes {
+            let names = probe.slots.iter().map(|slot| module.slots[*slot].to_owned());
+            let hook = kmote.hooks.iter().find(|hook| hook.event == probe.event);
+            match hook.and_then(|hook| hook.attached.as_ref()) {
+                Some((_, target)) => live.extend(names.map(|name| (name, target.clone()))),
+                None => dead.extend(names),
+            }
+            if !probes.iter().any(|p| p.event == probe.event) {
+                continue;
+            }
+            let counted = format!("hook {}", probe.event);
+            match hook.map(|hook| (&hook.attached, &hook.reason)) {
+                Some((Some((mechanism, target)), _)) => {
+                    let seen = format!("{mechanism} {target}");
+                    self.send(subject, &counted, "attached", &seen, Outcome::Passed, String::new());
+                }
+                Some((None, reason)) => {
+                    let mechanism = probe.hooks.iter().find(|h| fits(h.mechanism(), subject.mechanism));
+                    let family = mechanism.map_or("", |h| h.mechanism().family());
+                    let (outcome, why) = match self.excused(family) {
+                        Some(excuse) => (Outcome::Skipped, format!("{excuse}; {reason}")),
+                        None => (Outcome::Failed, reason.clone()),
+                    };
+                    self.send(subject, &counted, "attached", "off", outcome, why);
+                }
+                None => self.send(subject, &counted, "attached", "no line", Outcome::Failed, String::new()),
+            }
+        }
+        live.retain(|name, _| !dead.contains(name));
+        live
+    }
+
+    fn step(&mut self, subject: Subject, step: &Step, live: &BTreeMap<String, String>, kmote: &mut Kmote) {
+        if let Some(disk) = step.disk.filter(|disk| !self.place.has(disk)) {
+            let why = format!("no disk {disk} with ext4 in this guest");
+            return self.send(subject, "all", "", "", Outcome::Skipped, why);
+        }
+        for rest in (0..TRIES).rev() {
+            (step.prepare)(&mut self.place);
+            let counted = step.count();
+            let Ok(before) = kmote.read() else { break };
+            (step.work)(&mut self.place);
+            let Ok(after) = self.settled(step, live, &before, kmote) else { break };
+            let kernel = step.since(&counted);
+            if kernel.iter().all(|(_, expected, seen)| expected == seen) || rest == 0 {
+                for (counter, expected, seen) in kernel {
+                    self.equal(Subject { mechanism: "kernel", ..subject }, counter.name(), &expected, &seen);
+                }
+                return self.compare(subject, step, live, &before, &after);
+            }
+        }
+        self.send(subject, "all", "", "", Outcome::Failed, "kmote slots ended early".to_owned());
+    }
+
+    /// The reading after the work. `sched_process_free` comes after an RCU grace period: that one is waited for.
+    fn settled(
+        &self,
+        step: &Step,
+        live: &BTreeMap<String, String>,
+        before: &Reading,
+        kmote: &mut Kmote,
+    ) -> Result<Reading, String> {
+        let late = |slot: &str| live.get(slot).is_some_and(|target| target == "sched_process_free");
+        for _ in 0..100 {
+            let reading = kmote.read()?;
+            let waits = step.expect.iter().any(|(slot, expected)| {
+                late(slot)
+                    && !expected.holds(reading.get(*slot).unwrap_or(&0) - before.get(*slot).unwrap_or(&0))
+            });
+            if !waits {
+                return Ok(reading);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        kmote.read()
+    }
+
+    fn compare(
+        &mut self,
+        subject: Subject,
+        step: &Step,
+        live: &BTreeMap<String, String>,
+        a: &Reading,
+        b: &Reading,
+    ) {
+        for (slot, expected) in step.expect.iter().filter(|(slot, _)| live.contains_key(*slot)) {
+            let Some((before, after)) = a.get(*slot).zip(b.get(*slot)) else {
+                self.send(subject, slot, &expected.text(), "no line", Outcome::Failed, String::new());
+                continue;
+            };
+            let seen = after.wrapping_sub(*before);
+            let outcome = if expected.holds(seen) { Outcome::Passed } else { Outcome::Failed };
+            self.send(subject, slot, &expected.text(), &seen.to_string(), outcome, expected.why().to_owned());
+        }
+    }
+}
+
+/// Whether a probe has a hook that `--only` leaves.
+fn offers(probe: &Probe, only: &str) -> bool {
+    only.is_empty() || probe.hooks.iter().any(|hook| hook.mechanism().family() == only)
+}
+
+fn fits(mechanism: Mechanism, name: &str) -> bool {
+    mechanism.family() == name || matches!(name, "best" | "return")
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! kmote as Netdata runs it: its stream is read as Netdata reads it, and its sums are compared with the work.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use super::kmote::PROGRAM;
+use super::run::{Run, Subject};
+use super::sys;
+
+/// The chart and dimension that count new processes.
+const CHART: &str = "system.process_thread";
+const DIMENSION: &str = "_do_fork";
+
+/// A running plugin.
+pub struct Stream {
+    pub child: Child,
+    lines: BufReader<ChildStdout>,
+    /// How often the chart was sent.
+    pub ticks: usize,
+    /// Its microseconds, as sent.
+    pub intervals: Vec<u64>,
+    /// The last value of the dimension.
+    pub value: i64,
+    inside: bool,
+}
+
+impl Stream {
+    pub fn start(ticks: usize) -> Self {
+        let mut command = Command::new(PROGRAM);
+        command.args(["1", "--modules", "process", "--ticks", &ticks.to_string()]);
+        Self::start_command(&mut command)
+    }
+
+    pub fn start_command(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines, ticks: 0, intervals: Vec::new(), value: 0, inside: false }
+    }
+
+    /// Reads on until the chart has been sent once more; `false` at the end of the stream.
+    pub fn tick(&mut self) -> bool {
+        let mut line = String::new();
+        while self.lines.read_line(&mut line).is_ok_and(|length| length > 0) {
+            if self.take(line.trim_end()) {
+                return true;
+            }
+            line.clear();
+        }
+        false
+    }
+
+    /// Takes one line; says whether it ended the chart.
+    fn take(&mut self, line: &str) -> bool {
+        let words: Vec<&str> = line.split([' ', '=']).filter(|word| !word.is_empty()).collect();
+        match words.as_slice() {
+            ["BEGIN", chart, rest @ ..] => {
+                self.inside = chart.trim_matches('\'') == CHART;
+                if self.inside {
+                    self.intervals.extend(rest.first().and_then(|word| word.parse::<u64>().ok()));
+                }
+            }
+            ["SET", dimension, value] if self.inside && dimension.trim_matches('\'') == DIMENSION => {
+                self.value = value.parse().unwrap();
+            }
+            ["END", ..] if self.inside => {
+                self.inside = false;
+                self.ticks += 1;
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Reads to the end; the exit status in words.
+    pub fn drain(&mut self) -> String {
+        while self.tick() {}
+        self.child.wait().unwrap().to_string()
+    }
+}
+
+impl Run {
+    /// The number of processes that Netdata would add up is the number of forks.
+    pub fn stream(&mut self) {
+        let subject = Subject { module: "process", mechanism: "stream", work: "23 forks in 4 ticks" };
+        let mut stream = Stream::start(4);
+        stream.tick();
+        let before = stream.value;
+        for _ in 0..23 {
+            sys::reap(sys::fork(|| 0));
+        }
+        let status = stream.drain();
+        self.equal(subject, "exit status", &"exit status: 0", &status);
+        self.equal(subject, "sum of the SETs", &23, &(stream.value - before));
+    }
+}
