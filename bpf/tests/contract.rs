@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The contract between C and the table: the objects' own BTF and programs against the rows. Needs no privilege.
+
+use kmote_bpf::objects::OBJECTS;
+use kmote_core::modules::MODULES;
+use libbpf_rs::btf::types::{Int, Struct};
+use libbpf_rs::btf::{Btf, BtfType};
+use libbpf_rs::{MapType, ObjectBuilder, OpenObject};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// A program may take this many instructions on the oldest kernels (BPF_MAXINSNS).
+const MOST_INSTRUCTIONS: usize = 4096;
+
+fn object(name: &str) -> (Btf<'static>, OpenObject) {
+    let (_, bytes) =
+        OBJECTS.iter().find(|(stem, _)| *stem == name).unwrap_or_else(|| panic!("no object {name}"));
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.bpf.o"));
+    std::fs::write(&path, bytes).unwrap();
+    (Btf::from_path(&path).unwrap(), ObjectBuilder::default().open_memory(bytes).unwrap())
+}
+
+#[test]
+fn every_object_has_its_row_and_every_row_its_object() {
+    let objects: BTreeSet<_> = OBJECTS.iter().map(|(name, _)| *name).collect();
+    let rows: BTreeSet<_> = MODULES.iter().map(|module| module.name).collect();
+    assert_eq!(objects, rows);
+}
+
+#[test]
+fn the_counters_are_the_slots() {
+    for module in MODULES {
+        let (btf, object) = object(module.name);
+        let counters: Struct<'_> = btf.type_by_name(module.name).unwrap();
+        let members: Vec<_> = counters.iter().map(|member| member.name.unwrap().to_str().unwrap()).collect();
+        let flat: Vec<_> = module.slots.iter().map(|slot| slot.to_string()).collect();
+        assert_eq!(members, flat, "{}", module.name);
+        for member in counters.iter() {
+            let number: Int<'_> = btf
+                .type_by_id::<BtfType<'_>>(member.ty)
+                .unwrap()
+                .skip_mods_and_typedefs()
+                .try_into()
+                .unwrap();
+            assert_eq!(number.bits, 64, "{}: {:?}", module.name, member.name);
+        }
+        let map = object.maps().find(|map| map.name() == module.name).unwrap();
+        assert_eq!(map.map_type(), MapType::PercpuArray, "{}", module.name);
+        assert_eq!(
+            (map.max_entries(), map.key_size(), map.value_size() as usize),
+            (1, 4, 8 * module.slots.len())
+        );
+    }
+}
+
+#[test]
+fn every_hook_has_its_program_and_every_program_its_event() {
+    for module in MODULES {
+        let (_, object) = object(module.name);
+        let programs: BTreeSet<_> = object.progs().map(|p| p.name().to_str().unwrap().to_owned()).collect();
+        let mut used = BTreeSet::new();
+        for probe in module.probes {
+            for hook in probe.hooks {
+                let special = format!("{}_{}", probe.event, hook.mechanism().word());
+                let name = if programs.contains(&special) { special } else { probe.event.to_owned() };
+                assert!(
+                    programs.contains(&name),
+                    "{}: no program for {} by {hook:?}",
+                    module.name,
+                    probe.event
+                );
+                used.insert(name);
+            }
+        }
+        assert_eq!(programs, used, "{}: a program that no hook uses", module.name);
+    }
+}
+
+#[test]
+fn programs_are_what_the_oldest_kernels_take() {
+    for module in MODULES {
+        let (btf, object) = object(module.name);
+        for program in object.progs() {
+            assert!(program.insn_cnt() < MOST_INSTRUCTIONS, "{}: {:?}", module.name, program.name());
+            for instruction in program.insns() {
+                let class = instruction.code & 0x07;
+                // JMP32, and JLT, JLE, JSLT, JSLE of BPF_JMP, are of instruction sets after v1.
+                let is_late_jump = class == 0x05 && (0xa0..=0xd0).contains(&(instruction.code & 0xf0));
+                assert!(
+                    class != 0x06 && !is_late_jump,
+                    "{}: {:?} is not -mcpu=v1",
+                    module.name,
+                    program.name()
+                );
+                // A call of another function of the object (source register 1), which 4.9 does not know.
+                assert!(
+                    instruction.code != 0x85 || instruction.src_reg() != 1,
+                    "{}: a sub-function",
+                    module.name
+                );
+            }
+        }
+        for section in [".rodata", ".data", ".bss"] {
+            let data = btf.type_by_name::<BtfType<'_>>(section).is_some();
+            assert!(!data, "{}: global data in {section}", module.name);
+        }
+    }
+}
