@@ -16,6 +16,8 @@ const MAX_NAME: usize = 15;
 pub struct Module {
     /// Netdata's name for it; the same stem names its object, map, golden file, workload and config key.
     pub name: &'static str,
+    /// Whether it runs when no configuration speaks of it: what costs little does.
+    pub on_by_default: bool,
     /// The counters, in the order of the C structure.
     pub slots: &'static [&'static str],
     /// What feeds them.
@@ -168,6 +170,7 @@ mod tests {
     fn a_slot_lives_while_all_that_feed_it_are_attached() {
         let module = Module {
             name: "m",
+            on_by_default: true,
             slots: &["a", "b", "c", "d"],
             probes: const { &[probe("both", &[0, 1]), probe("second", &[1]), probe("third", &[2])] },
             charts: &[],

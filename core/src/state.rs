@@ -89,6 +89,7 @@ mod tests {
 
     const MODULE: Module = Module {
         name: "m",
+        on_by_default: true,
         slots: &["a", "b"],
         probes: &[],
         charts: &[Chart {

@@ -18,7 +18,8 @@ slots! {
     THREAD_ERROR = "thread_error",
 }
 
-pub(super) const MODULE: Module = Module { name: "process", slots: SLOTS, probes: PROBES, charts: CHARTS };
+pub(super) const MODULE: Module =
+    Module { name: "process", on_by_default: true, slots: SLOTS, probes: PROBES, charts: CHARTS };
 
 const PROBES: &[Probe] = &[
     Probe {
