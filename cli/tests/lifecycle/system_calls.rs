@@ -28,7 +28,7 @@ fn is_call(line: &str) -> bool {
 }
 
 fn is_tick(line: &str) -> bool {
-    line.contains(" write(1, ") && line.contains("BEGIN ")
+    line.contains(" write(") && line.contains("BEGIN ")
 }
 
 #[test]

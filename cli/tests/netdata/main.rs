@@ -124,7 +124,7 @@ fn is_between(what: &str, value: i64, low: i64, high: i64) {
 }
 
 fn processes_are_true(netdata: &Netdata, before: &Tick, after: &Tick) {
-    let change = |chart, dimension| (after.value(chart, dimension) - before.value(chart, dimension)).abs();
+    let change = |chart, dimension| after.value(chart, dimension) - before.value(chart, dimension);
     let (processes, threads) =
         (change("system.process_thread", "process"), change("system.process_thread", "thread"));
     let least = after.earlier.forks - before.later.forks;
@@ -134,21 +134,20 @@ fn processes_are_true(netdata: &Netdata, before: &Tick, after: &Tick) {
     is_between("processes", processes, PROCESSES, PROCESSES + others);
     is_between("threads", threads, THREADS, THREADS + others);
 
-    let (exits, releases) = (change("system.exit", "process"), change("system.exit", "task"));
+    // What others do at the very tick: a task is freed a moment after its release, where that is what is
+    // counted, and Netdata draws whole seconds, so that a late tick moves a part of it over the edge.
+    let edge = others / 10;
     let least = after.earlier.releases - before.later.releases;
     let most = after.later.releases - before.earlier.releases;
-    is_between("releases", releases, least, most);
-    let others = others + most - (PROCESSES + THREADS - ZOMBIES);
-    is_between("exits", exits, PROCESSES + THREADS, PROCESSES + THREADS + others);
+    is_between("releases", change("system.exit", "task"), least - edge, most + edge);
+    let others = others.max(most - (PROCESSES + THREADS - ZOMBIES));
+    is_between("exits", change("system.exit", "process"), PROCESSES, PROCESSES + others);
 
     let points = netdata.points("system.process_status", before.second, after.second);
     assert_eq!(points.len() as u64, after.second - before.second, "{points:?}");
-    let sum = |name: &str| points.iter().map(|point| point[name]).sum::<f64>().round() as i64;
-    // Netdata draws whole seconds: a tick that comes late moves a part of what others did over the edge.
-    let edge = others / 10;
-    let (zombies, whole) = (exits - releases, processes - threads);
-    is_between("zombies drawn", sum("zombie"), zombies - edge, zombies + edge);
-    is_between("processes less threads drawn", sum("process"), whole - edge, whole + edge);
+    let drawn = |name: &str| points.iter().map(|point| point[name]).sum::<f64>().round() as i64;
+    is_between("zombies drawn", drawn("zombie"), ZOMBIES - others, ZOMBIES + others);
+    is_between("processes drawn", drawn("process"), processes - edge, processes + edge);
 }
 
 fn pages_are_true(before: &Tick, after: &Tick) {
@@ -163,7 +162,7 @@ fn pages_are_true(before: &Tick, after: &Tick) {
 fn has_no_complaint(netdata: &Netdata) {
     let log = netdata.log();
     assert!(log.contains("connected to "), "Netdata did not log to its file:\n{log}");
-    let complaint = |line: &&str| line.contains(" ERROR ") && line.to_lowercase().contains("kmote");
+    let complaint = |line: &&str| line.contains(" ERROR ") && line.contains("PLUGINSD");
     assert_eq!(log.lines().filter(complaint).collect::<Vec<_>>(), Vec::<&str>::new());
 }
 

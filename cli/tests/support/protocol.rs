@@ -171,7 +171,7 @@ impl Parser {
             [id, value] => (*id, Some(number::<i64>(value)?)),
             _ => return Err("SET takes a dimension and a value".into()),
         };
-        if !line.trim_end().starts_with(&format!("SET {id} =")) {
+        if !line.contains(" = ") && !line.ends_with(" =") {
             return Err("SET without ` = `".into());
         }
         let dimension = chart.dimension(id).ok_or(format!("SET of the unknown dimension {id}"))?;
