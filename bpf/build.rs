@@ -103,14 +103,12 @@ fn compile_libraries(clang: &OsStr, sources: &Path, out: &Path) -> Result<()> {
 
 fn compile_libelf(clang: &OsStr, sources: &Path, out: &Path) -> Result<Vec<PathBuf>> {
     let libelf = sources.join("elfutils/libelf");
-    let without_zlib =
-        |file: &PathBuf| !file.ends_with("elf_compress.c") && !file.ends_with("elf_compress_gnu.c");
     let objects = c_compiler(clang, sources)?
         .define("HAVE_CONFIG_H", None)
         .include("native")
         .include(&libelf)
         .include(sources.join("elfutils/lib"))
-        .files(files(&libelf, ".c")?.into_iter().filter(without_zlib))
+        .files(files(&libelf, ".c")?.into_iter().filter(|file| is_wanted(file)))
         .file("native/no_zlib.c")
         .out_dir(out.join("elf"))
         .try_compile_intermediates()?;
@@ -119,18 +117,30 @@ fn compile_libelf(clang: &OsStr, sources: &Path, out: &Path) -> Result<Vec<PathB
 
 fn compile_libbpf(clang: &OsStr, sources: &Path, out: &Path) -> Result<Vec<PathBuf>> {
     let libbpf = sources.join("libbpf");
-    let objects = c_compiler(clang, sources)?
+    let mut compiler = c_compiler(clang, sources)?;
+    compiler
         .include("native")
         .include(libbpf.join("include"))
         .include(libbpf.join("include/uapi"))
-        .include(sources.join("elfutils/libelf"))
         .include(libbpf.join("src"))
-        .flag("-include")
-        .flag("native/quiet.h")
-        .files(files(&libbpf.join("src"), ".c")?)
-        .out_dir(out.join("bpf"))
-        .try_compile_intermediates()?;
+        .include(sources.join("elfutils/libelf"))
+        .out_dir(out.join("bpf"));
+    // This one wants strerror_r as POSIX has it, for which it must be the first to include a header.
+    let (first, others): (Vec<_>, Vec<_>) = files(&libbpf.join("src"), ".c")?
+        .into_iter()
+        .filter(|file| is_wanted(file))
+        .partition(|file| file.ends_with("libbpf_utils.c"));
+    let mut objects = compiler.clone().files(first).file("native/absent.c").try_compile_intermediates()?;
+    compiler.flag("-include").flag("native/quiet.h").files(others);
+    objects.extend(compiler.try_compile_intermediates()?);
     Ok(objects)
+}
+
+/// Whether the file is compiled; `native/no_zlib.c` and `native/absent.c` stand in for the others.
+fn is_wanted(file: &Path) -> bool {
+    ["elf_compress.c", "elf_compress_gnu.c", "usdt.c", "elf.c", "zip.c", "gen_loader.c"]
+        .iter()
+        .all(|left_out| !file.ends_with(left_out))
 }
 
 /// A compiler set for size: the linker drops what nobody calls, and nothing unwinds through C.
@@ -166,12 +176,32 @@ fn compile_programs(clang: &OsStr, sources: &Path, out: &Path) -> Result<Vec<Pat
         let object = out.join(source.with_extension("o").file_name().ok_or("a program without a name")?);
         run(bpf_compiler(clang, sources, &headers)?.arg(&source).arg("-o").arg(&object))?;
         if let Some(strip) = &strip {
-            // The DWARF goes, the BTF stays: the loader and the contract test read it.
-            run(Command::new(strip).arg("--strip-debug").arg(&object))?;
+            strip_object(strip, &object)?;
         }
         objects.push(object);
     }
     Ok(objects)
+}
+
+/// Takes the DWARF away, and of the BTF what only CO-RE relocations and the verifier's messages are made of. The types
+/// stay: the loader and the contract test read them.
+fn strip_object(strip: &OsStr, object: &Path) -> Result<()> {
+    let mut command = Command::new(strip);
+    command.args(["--strip-debug", "--remove-section=.llvm_addrsig"]);
+    if !has_relocations(&fs::read(object)?) {
+        command.arg("--remove-section=.BTF.ext");
+    }
+    run(command.arg(object))
+}
+
+/// Whether the object asks for CO-RE relocations: the last field of the header of its .BTF.ext (`struct
+/// btf_ext_header`: magic, version, flags, length 32, …, core_relo_len), which is not in the other BTF section.
+fn has_relocations(object: &[u8]) -> bool {
+    let begins = |header: &&[u8]| {
+        header.starts_with(&[0x9f, 0xeb, 1, 0, 32, 0, 0, 0])
+            || header.starts_with(&[0xeb, 0x9f, 1, 0, 0, 0, 0, 32])
+    };
+    object.windows(32).find(begins).is_none_or(|header| !header.ends_with(&[0; 4]))
 }
 
 /// Programs include `<bpf/bpf_helpers.h>`; the package has these headers among libbpf's sources.
@@ -205,8 +235,9 @@ fn bpf_compiler(clang: &OsStr, sources: &Path, headers: &Path) -> Result<Command
         .arg(headers)
         .arg("-isystem")
         .arg(sources.join("libbpf/include/uapi"))
-        // BTF names its source files: the same bytes wherever the tree lies.
-        .arg("-fdebug-compilation-dir=.")
+        // BTF names its source files and quotes them if it finds them: here it does not, and the bytes are the same
+        // wherever the tree lies.
+        .arg("-fdebug-compilation-dir=kmote")
         .arg(format!("-ffile-prefix-map={}=.", headers.display()))
         .arg(format!("-ffile-prefix-map={}=libbpf-sys", sources.display()));
     Ok(command)

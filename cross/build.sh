@@ -11,6 +11,7 @@ if [ "${1:-}" = --package ]; then
     package=$2
     shift 2
 fi
+# shellcheck disable=SC2046 # targets are words
 [ $# -gt 0 ] || set -- $(awk '!/^#/ { print $1 }' "$cross/targets.txt")
 
 # The first of these programs that this machine has.

@@ -9,6 +9,7 @@ BUDGET=$((512 * 1024))
 
 cross=$(cd "$(dirname "$0")" && pwd)
 dist=$(dirname "$cross")/dist
+# shellcheck disable=SC2046 # targets are words
 [ $# -gt 0 ] || set -- $(awk '!/^#/ { print $1 }' "$cross/targets.txt")
 
 # A static binary asks for no interpreter and for no library.

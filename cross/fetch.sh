@@ -16,7 +16,9 @@ die() {
 
 # The mirror this machine already uses for its own Debian packages, as apt understands its configuration.
 debian_mirror() {
+    # shellcheck source=/dev/null
     codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+    # shellcheck disable=SC2016 # apt's own variables
     apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Component: main' "Release: $codename" | head -n 1
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The kernel's fixed-size types as the BPF target has them. With this file the programs compile from libbpf's copies of
- * <linux/bpf.h> alone: no kernel headers on the building machine, and the same types whatever the architecture.
+ * The kernel's fixed-size types as the BPF target has them. With this file the programs compile from libbpf's
+ * copies of <linux/bpf.h> alone: no kernel headers on the building machine, and the same types whatever the
+ * architecture.
  */
 #pragma once
 typedef __INT8_TYPE__ __s8;
