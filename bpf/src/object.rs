@@ -12,7 +12,6 @@ use crate::sys::{self, Errno};
 use crate::words;
 use kmote_core::chart::Mode;
 use kmote_core::hook::{Hook, Probe, Refusal};
-use kmote_core::memory;
 use kmote_core::module::{Module, Slots};
 use kmote_core::percpu;
 use libbpf_rs::{ObjectBuilder, OpenObject};
@@ -150,9 +149,9 @@ impl Attached {
         self.outcomes.iter().flatten().any(Outcome::attached)
     }
 
-    /// Bytes of kernel memory that its map takes.
+    /// Bytes of kernel memory that its maps take.
     pub fn memory(&self) -> u64 {
-        memory::percpu_array(self.module.slots.len(), self.cpus)
+        self.module.memory(self.cpus)
     }
 
     /// How many 64-bit words a read of it needs.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The contract between C and the table: the objects' own BTF and programs against the rows. Needs no privilege.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use kmote_bpf::objects::OBJECTS;
+use kmote_core::memory::Keep;
 use kmote_core::modules::MODULES;
 use libbpf_rs::btf::types::{Int, Struct};
 use libbpf_rs::btf::{Btf, BtfType};
@@ -50,6 +52,41 @@ fn the_counters_are_the_slots() {
             (map.max_entries(), map.key_size(), map.value_size() as usize),
             (1, 4, 8 * module.slots.len())
         );
+    }
+}
+
+/// The map of a prepared object: its type, entries, and bytes of key and value.
+fn shape(object: &OpenObject, name: &str) -> (MapType, u32, u32, u32) {
+    let map = object.maps().find(|map| map.name() == name).unwrap_or_else(|| panic!("no map {name}"));
+    (map.map_type(), map.max_entries(), map.key_size(), map.value_size())
+}
+
+#[test]
+fn the_other_maps_are_those_of_the_row() {
+    for module in MODULES {
+        let (btf, object) = object(module.name);
+        let mut planned = BTreeSet::from([module.name.to_owned()]);
+        for keep in module.keeps {
+            let (name, expected) = match *keep {
+                Keep::PerCpu { map, words } => (map, (MapType::PercpuArray, 1, 4, 8 * words as u32)),
+                Keep::Hash { map, words: (key, value), entries } => {
+                    (map, (MapType::Hash, entries as u32, 8 * key as u32, 8 * value as u32))
+                }
+            };
+            assert_eq!(shape(&object, name), expected, "{}: {name}", module.name);
+            planned.insert(name.to_owned());
+        }
+        if let Some(table) = module.table {
+            let name = format!("{}_rows", module.name);
+            let expected = (MapType::Hash, table.capacity as u32, 8, 8 * table.slots.len() as u32);
+            assert_eq!(shape(&object, &name), expected, "{}", module.name);
+            let row: Struct<'_> = btf.type_by_name(&format!("{}_row", module.name)).unwrap();
+            let members: Vec<_> = row.iter().map(|member| member.name.unwrap().to_str().unwrap()).collect();
+            assert_eq!(members, table.slots, "{}", module.name);
+            planned.insert(name);
+        }
+        let maps: BTreeSet<_> = object.maps().map(|map| map.name().to_str().unwrap().to_owned()).collect();
+        assert_eq!(maps, planned, "{}: maps of the object and of the row", module.name);
     }
 }
 

@@ -20,4 +20,5 @@ pub mod modules;
 pub mod percpu;
 pub mod ratio;
 pub mod state;
+pub mod table;
 pub mod tick;

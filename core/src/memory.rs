@@ -13,9 +13,61 @@ pub const fn percpu_array(slots: usize, cpus: usize) -> u64 {
     PAGE + values.div_ceil(PAGE) * PAGE
 }
 
+/// Bytes of kernel memory for a preallocated hash map of `entries`, each of `words` 64-bit words of key and value.
+///
+/// An element has a header of 48 bytes, each CPU has one to spare, and the buckets, 16 bytes each, are as many as the
+/// next power of two (`htab_map_alloc` in kernel/bpf/hashtab.c).
+pub const fn hash(words: usize, entries: usize, cpus: usize) -> u64 {
+    let elements = (entries + cpus) as u64 * (48 + 8 * words as u64);
+    let buckets = entries.next_power_of_two() as u64 * 16;
+    PAGE + elements.div_ceil(PAGE) * PAGE + buckets.div_ceil(PAGE) * PAGE
+}
+
+/// A map in which a module's programs keep what they need from one event to the next; nobody else reads it.
+#[derive(Clone, Copy, Debug)]
+pub enum Keep {
+    /// A structure a CPU.
+    PerCpu {
+        /// The map's name.
+        map: &'static str,
+        /// Its 64-bit words.
+        words: usize,
+    },
+    /// A hash map, preallocated.
+    Hash {
+        /// The map's name.
+        map: &'static str,
+        /// 64-bit words of a key and of a value.
+        words: (usize, usize),
+        /// How many keys fit.
+        entries: usize,
+    },
+}
+
+impl Keep {
+    /// Bytes of kernel memory for it.
+    pub const fn bytes(&self, cpus: usize) -> u64 {
+        match *self {
+            Self::PerCpu { words, .. } => percpu_array(words, cpus),
+            Self::Hash { words: (key, value), entries, .. } => hash(key + value, entries, cpus),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hash_map_grows_by_its_entries_and_hardly_by_cpus() {
+        for (words, entries, cpus, bytes) in [
+            (2, 512, 1, 4096 + 36864 + 8192),
+            (2, 512, 64, 4096 + 36864 + 8192),
+            (25, 100, 2, 4096 + 28672 + 4096),
+        ] {
+            assert_eq!(hash(words, entries, cpus), bytes, "{words} words, {entries} entries, {cpus} CPUs");
+        }
+    }
 
     #[test]
     fn a_small_module_takes_two_pages_and_256_cpus_do_not_make_it_big() {

@@ -3,6 +3,8 @@
 
 use crate::chart::{Chart, Mode};
 use crate::hook::Probe;
+use crate::memory::{self, Keep};
+use crate::table::Table;
 
 /// The most slots a module has: 4 operations × 24 buckets, and some to spare.
 pub const MAX_SLOTS: usize = 128;
@@ -24,6 +26,10 @@ pub struct Module {
     pub probes: &'static [Probe],
     /// What is drawn.
     pub charts: &'static [Chart],
+    /// Counters of keys that are only known at run time.
+    pub table: Option<Table>,
+    /// What its programs keep from one event to the next.
+    pub keeps: &'static [Keep],
 }
 
 /// A set of slots.
@@ -57,6 +63,13 @@ impl Module {
             *set = probe.slots.iter().fold(*set, |set, slot| set.with(*slot));
         }
         Slots(fed.0 & !starved.0)
+    }
+
+    /// Bytes of kernel memory that its maps take on a machine of so many possible CPUs.
+    pub fn memory(&self, cpus: usize) -> u64 {
+        let table = self.table.map_or(0, |table| memory::hash(1 + table.slots.len(), table.capacity, cpus));
+        let keeps: u64 = self.keeps.iter().map(|keep| keep.bytes(cpus)).sum();
+        memory::percpu_array(self.slots.len(), cpus) + table + keeps
     }
 
     /// The probes that are attached in `mode`.
@@ -174,6 +187,8 @@ mod tests {
             slots: &["a", "b", "c", "d"],
             probes: const { &[probe("both", &[0, 1]), probe("second", &[1]), probe("third", &[2])] },
             charts: &[],
+            table: None,
+            keeps: &[],
         };
         for (attached, live) in [
             (&[][..], [false, false, false, false]),

@@ -107,6 +107,8 @@ mod tests {
                 Dimension::new("level", "level", Value::Level(&[1], |d| (d[1] > 0).then_some(d[1] as i64))),
             ],
         }],
+        table: None,
+        keeps: &[],
     };
 
     fn values(state: &State, live: Slots) -> [Option<i64>; 3] {

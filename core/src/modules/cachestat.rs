@@ -14,8 +14,15 @@ const ALL: &[usize] = &[ACCESSED, ADDED, DIRTIED, BUFFER_DIRTIED];
 
 /// One event is one folio, which from v5.18 (793917d997df) on may be many pages on filesystems with large folios;
 /// reads and writes of one page at a time make folios of one page.
-pub(super) const MODULE: Module =
-    Module { name: "cachestat", on_by_default: true, slots: SLOTS, probes: PROBES, charts: CHARTS };
+pub(super) const MODULE: Module = Module {
+    name: "cachestat",
+    on_by_default: true,
+    slots: SLOTS,
+    probes: PROBES,
+    charts: CHARTS,
+    table: None,
+    keeps: &[],
+};
 
 const PROBES: &[Probe] = &[
     Probe {

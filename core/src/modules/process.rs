@@ -18,8 +18,15 @@ slots! {
     THREAD_ERROR = "thread_error",
 }
 
-pub(super) const MODULE: Module =
-    Module { name: "process", on_by_default: true, slots: SLOTS, probes: PROBES, charts: CHARTS };
+pub(super) const MODULE: Module = Module {
+    name: "process",
+    on_by_default: true,
+    slots: SLOTS,
+    probes: PROBES,
+    charts: CHARTS,
+    table: None,
+    keeps: &[],
+};
 
 const PROBES: &[Probe] = &[
     Probe {
