@@ -6,10 +6,13 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod breaker;
 pub mod btf;
 pub mod chart;
+pub mod config;
 pub mod cpu_list;
 pub mod delta;
+pub mod deny;
 pub mod format;
 pub mod histogram;
 pub mod hook;
@@ -21,4 +24,5 @@ pub mod percpu;
 pub mod ratio;
 pub mod state;
 pub mod table;
+pub mod throttle;
 pub mod tick;
