@@ -6,12 +6,48 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use ufmt::uWrite;
 
 /// Bytes of a page: all charts of all modules fit.
 pub const PAGE: usize = 64 * 1024;
 
-/// What is sent at once.
-pub type Page = heapless::String<PAGE>;
+/// What is sent at once: text that never grows past its first allocation, of which only what is written to is resident.
+#[derive(Debug)]
+pub struct Page(String);
+
+impl Default for Page {
+    fn default() -> Self {
+        Self(String::with_capacity(PAGE))
+    }
+}
+
+impl Page {
+    /// Forgets the text.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The text does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+impl uWrite for Page {
+    type Error = Full;
+
+    fn write_str(&mut self, text: &str) -> Result<(), Full> {
+        if text.len() > self.0.capacity() - self.0.len() {
+            return Err(Full);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
 
 /// Our end of stdout.
 #[derive(Debug)]
@@ -65,5 +101,23 @@ impl Output {
 impl AsFd for Output {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_takes_what_fits_and_never_grows() {
+        let mut page = Page::default();
+        let half = "x".repeat(PAGE / 2);
+        assert_eq!(page.write_str(&half), Ok(()));
+        assert_eq!(page.write_str(&half), Ok(()));
+        assert_eq!(page.write_str("y"), Err(Full));
+        assert_eq!((page.text().len(), page.0.capacity()), (PAGE, PAGE));
+        page.clear();
+        assert_eq!(page.write_str("y"), Ok(()));
+        assert_eq!(page.text(), "y");
     }
 }

@@ -54,16 +54,16 @@ fn collect(
     options: &Options,
 ) -> io::Result<Ending> {
     let (start, interval) = (Instant::now(), Duration::from_secs(options.update_every.into()));
-    let mut page = Box::new(Page::new());
-    collector.announce(&mut *page, options.update_every).map_err(|_| full())?;
-    let mut going = output.send(&page, |stdout| lifeline.until_room(stdout))?;
+    let mut page = Page::default();
+    collector.announce(&mut page, options.update_every).map_err(|_| full())?;
+    let mut going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;
     collector.read(report::fault);
     let mut ticks = options.ticks.unwrap_or(u64::MAX);
     while going && ticks > 0 && lifeline.until_tick(output.as_fd(), interval)? {
         page.clear();
         collector.read(report::fault);
-        collector.values(&mut *page, microseconds(start)).map_err(|_| full())?;
-        going = output.send(&page, |stdout| lifeline.until_room(stdout))?;
+        collector.values(&mut page, microseconds(start)).map_err(|_| full())?;
+        going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;
         ticks -= 1;
     }
     Ok(Ending::Asked)

@@ -4,6 +4,7 @@
 //! A line `read A B …` is a read of the module's slots, one second after the last; `lose SLOT …` takes slots away from
 //! the next line on. The lines after it, up to the next of these, are what kmote writes then. `KMOTE_BLESS=1` writes
 //! the files anew, for a person to look at.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use kmote_cli::output::Page;
 use kmote_cli::protocol::Sent;
@@ -35,7 +36,7 @@ impl Scripted {
     fn answer(&mut self, line: &str) -> String {
         let mut words = line.split(' ');
         let (command, rest): (_, Vec<_>) = (words.next().unwrap(), words.collect());
-        let mut out = Page::new();
+        let mut out = Page::default();
         match command {
             "announce" => {
                 self.mode = if rest.contains(&"return") { Mode::Return } else { Mode::Entry };
@@ -56,7 +57,7 @@ impl Scripted {
             }
             other => panic!("{other}: no such command"),
         }
-        out.to_string()
+        out.text().to_owned()
     }
 
     fn sent_as(&self) -> Sent<'static> {

@@ -48,15 +48,15 @@ fn a_thousand_ticks_allocate_nothing() {
     let (mut collector, _) = Collector::start(&kernel, &modules, Mode::Return);
     collector.keep_what_counts();
     assert!(!collector.is_empty(), "this test attaches programs: run it as root, on a kernel with BPF");
-    let mut page = Box::new(Page::new());
-    collector.announce(&mut *page, 1).unwrap();
+    let mut page = Page::default();
+    collector.announce(&mut page, 1).unwrap();
     collector.read(|error| panic!("{error}"));
     let (before, mut bytes) = (ALLOCATIONS.load(Ordering::Relaxed), 0);
     for tick in 1..=1000 {
         page.clear();
         collector.read(|error| panic!("{error}"));
-        collector.values(&mut *page, tick * 1_000_000).unwrap();
-        bytes += page.len();
+        collector.values(&mut page, tick * 1_000_000).unwrap();
+        bytes += page.text().len();
     }
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
     assert_eq!(allocations, 0, "allocations in 1,000 ticks");
