@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The contract between C and the table: the objects' own BTF and programs against the rows. Needs no privilege.
-#![allow(clippy::unwrap_used, clippy::panic)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use kmote_bpf::objects::OBJECTS;
