@@ -3,7 +3,8 @@
  * Comes before each of libbpf's sources: its messages are compiled out, 58 KB of the binary. kmote says
  * itself, in its own words, what failed; it never shows libbpf's.
  */
-/* Before libbpf_internal.h, which forbids names that it uses. */
+/* Before libbpf_internal.h, which forbids names that these use. */
+#include <linux/bpf_perf_event.h>
 #include <sys/epoll.h>
 
 #include "libbpf_internal.h"
