@@ -24,6 +24,19 @@
         return bpf_map_lookup_elem(&name, &first);                                                           \
     }
 
+// Declares a map in which a module's programs keep one value a CPU, and its look-up, `<name>_here`.
+#define PER_CPU(name, value_type)                                                                            \
+    struct {                                                                                                 \
+        __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);                                                             \
+        __uint(max_entries, 1);                                                                              \
+        __type(key, __u32);                                                                                  \
+        __type(value, value_type);                                                                           \
+    } name SEC(".maps");                                                                                     \
+    static __always_inline value_type *name##_here(void) {                                                   \
+        __u32 first = 0;                                                                                     \
+        return bpf_map_lookup_elem(&name, &first);                                                           \
+    }
+
 // Adds to one counter of this CPU. Atomic, since the program may be interrupted between its read and its write.
 #define ADD(counter, amount) __sync_fetch_and_add(&(counter), (amount))
 
@@ -33,6 +46,9 @@
 // A program of an event and a mechanism, which reads its context as 64-bit words: the arguments, for raw_tp, fentry
 // and fexit (for fexit followed by the result); the record, for tp.
 #define PROGRAM_OF(event, mechanism) SEC("event") int event##_##mechanism(__u64 *ctx)
+
+// A field of the record, for tp.
+#define FIELD(type, offset) (*(type *)((char *)ctx + (offset)))
 
 // A program that counts its event, and nothing else.
 #define COUNT(event)                                                                                         \

@@ -15,8 +15,9 @@ macro_rules! slots {
 
 mod cachestat;
 mod process;
+mod softirq;
 
 /// All modules, in the order in which they are attached and sent.
-pub const MODULES: &[Module] = &[process::MODULE, cachestat::MODULE];
+pub const MODULES: &[Module] = &[process::MODULE, cachestat::MODULE, softirq::MODULE];
 
 const _: () = check(MODULES);
