@@ -53,8 +53,8 @@ pub fn attach(
         Mechanism::Kprobe | Mechanism::Kretprobe => (raw::BPF_PROG_TYPE_KPROBE, 0),
         Mechanism::Tracepoint => (raw::BPF_PROG_TYPE_TRACEPOINT, 0),
     };
-    let target = match hook {
-        Hook::Fentry(function) | Hook::Fexit(function) => {
+    let target = match (mechanism, hook.function()) {
+        (Mechanism::Fentry | Mechanism::Fexit, Some(function)) => {
             kernel.type_id(function).ok_or(Refusal::NoTypedFunction)?
         }
         _ => 0,
@@ -91,7 +91,9 @@ fn connect(
 ) -> Result<(OwnedFd, Option<ProbeLine>), Errno> {
     let target = CString::new(hook.target()).unwrap_or_default();
     let attachment = match hook {
-        Hook::Fentry(_) | Hook::Fexit(_) => sys::attach_trampoline(program, attach_type)?,
+        Hook::Fentry(_) | Hook::Fexit(_) | Hook::FexitResult(_) => {
+            sys::attach_trampoline(program, attach_type)?
+        }
         Hook::RawTracepoint(_) => sys::attach_raw_tracepoint(&target, program)?,
         Hook::Tracepoint(category, name) | Hook::Record(category, name, _) => {
             let id = kernel.tracepoint_id(category, name).ok_or(libc::ENOENT)?;
@@ -101,6 +103,8 @@ fn connect(
             let at_return = matches!(hook, Hook::Kretprobe(_));
             return connect_kprobe(kernel, &target, at_return, program);
         }
+        // Its places are attached one by one.
+        Hook::All(_) => return Err(libc::EINVAL),
     };
     Ok((attachment, None))
 }

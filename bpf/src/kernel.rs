@@ -7,7 +7,8 @@ use kmote_core::cpu_list;
 use kmote_core::format;
 use kmote_core::hook::{Field, Known, Mechanism, Refusal};
 use std::cell::{Cell, OnceCell};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// How kprobes are made here.
@@ -27,6 +28,8 @@ pub struct Kernel {
     pub release: String,
     /// How many CPUs there can ever be.
     pub cpus: usize,
+    /// The kernel's words have 32 bits; ours may have where the kernel's have 64.
+    pub narrow: bool,
     /// Where tracefs is mounted and readable.
     pub tracefs: Option<PathBuf>,
     /// How kprobes are made, if at all.
@@ -65,6 +68,7 @@ impl Kernel {
         Self {
             release: text("proc/sys/kernel/osrelease").trim().to_owned(),
             cpus: cpu_list::count(text("sys/devices/system/cpu/possible").as_bytes()).unwrap_or(1),
+            narrow: narrow(&under("proc/kallsyms")),
             kprobes: kprobes(prefix, tracefs.as_deref()),
             tracefs,
             btf: under("sys/kernel/btf/vmlinux").exists(),
@@ -90,10 +94,17 @@ impl Kernel {
 
     /// The id of a function in the kernel's BTF.
     pub fn type_id(&self, function: &str) -> Option<u32> {
-        let typed = self
-            .typed
-            .get_or_init(|| Typed::scan(&self.prefix.join("sys/kernel/btf/vmlinux"), &self.wanted).ok());
-        typed.as_ref()?.id(&self.wanted, function)
+        self.typed()?.id(&self.wanted, function)
+    }
+
+    /// How many parameters a function has, as the kernel's BTF tells.
+    pub fn parameters(&self, function: &str) -> Option<usize> {
+        self.typed()?.parameters(&self.wanted, function)
+    }
+
+    fn typed(&self) -> Option<&Typed> {
+        let path = || self.prefix.join("sys/kernel/btf/vmlinux");
+        self.typed.get_or_init(|| Typed::scan(&path(), &self.wanted).ok()).as_ref()
     }
 
     /// The id of a tracepoint, from tracefs.
@@ -186,6 +197,13 @@ fn kprobes(prefix: &Path, tracefs: Option<&Path>) -> Option<Kprobes> {
         return Some(Kprobes::Pmu(kind, 1u64.checked_shl(bit).unwrap_or(1)));
     }
     tracefs?.join("kprobe_events").exists().then_some(Kprobes::Events)
+}
+
+/// Whether the addresses in kallsyms have 8 digits; `uname -m` would tell what a 32-bit program is to believe.
+fn narrow(kallsyms: &Path) -> bool {
+    let mut start = [0; 9];
+    let read = File::open(kallsyms).and_then(|mut file| file.read_exact(&mut start));
+    read.map_or(usize::BITS == 32, |()| start[8] == b' ')
 }
 
 /// The word in brackets: the kernel marks so the one of several that is in force.

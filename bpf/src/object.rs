@@ -8,6 +8,7 @@
 use crate::attach::{Link, attach};
 use crate::kernel::Kernel;
 use crate::objects::OBJECTS;
+use crate::programs::{self, Facts};
 use crate::sys::{self, Errno};
 use crate::words;
 use kmote_core::chart::Mode;
@@ -26,13 +27,15 @@ pub struct Outcome {
     pub hook: Option<usize>,
     /// The places of the hooks that were better and not to be had, and why.
     pub refused: Vec<(usize, Refusal)>,
-    link: Option<Link>,
+    /// The functions or tracepoints where it is attached.
+    pub targets: Vec<&'static str>,
+    links: Vec<Link>,
 }
 
 impl Outcome {
     /// Whether the probe counts.
-    pub const fn attached(&self) -> bool {
-        self.link.is_some()
+    pub fn attached(&self) -> bool {
+        !self.links.is_empty()
     }
 }
 
@@ -94,11 +97,11 @@ pub fn attach_module(kernel: &Kernel, module: &'static Module, mode: Mode) -> Re
     sys::prepare(&mut object).map_err(|errno| failed(Phase::Prepare, prepare_refusal(kernel, errno)))?;
     let name = CString::new(module.name).unwrap_or_default();
     let map = sys::map(&object, &name).map_err(|errno| failed(Phase::Prepare, Refusal::Errno(errno)))?;
-    let in_mode = |probe: &Probe| probe.mode <= mode;
+    let in_mode = |probe: &&'static Probe| probe.mode <= mode;
     let outcomes: Vec<_> = module
         .probes
         .iter()
-        .map(|probe| in_mode(probe).then(|| attach_probe(kernel, &object, probe)))
+        .map(|probe| in_mode(&probe).then(|| attach_probe(kernel, &object, probe)))
         .collect();
     let attached = |place: usize| matches!(outcomes.get(place), Some(Some(outcome)) if outcome.attached());
     let live = module.live(attached);
@@ -119,28 +122,33 @@ fn prepare_refusal(kernel: &Kernel, errno: Errno) -> Refusal {
     }
 }
 
-/// Tries the probe's hooks, best first, until one takes its program.
-fn attach_probe(kernel: &Kernel, object: &OpenObject, probe: &Probe) -> Outcome {
+/// Tries the probe's hooks, best first, until one takes its program at each of its places.
+fn attach_probe(kernel: &Kernel, object: &OpenObject, probe: &'static Probe) -> Outcome {
     let version = sys::kernel_version(object);
     let mut refused = Vec::new();
-    let trial = |hook: &Hook| {
-        let code = instructions(object, probe, hook).ok_or(Refusal::NoProgram)?;
-        attach(kernel, hook, probe.event, code, version)
+    let place = |place: &'static Hook| {
+        let code = instructions(kernel, object, probe, place).ok_or(Refusal::NoProgram)?;
+        Ok((place.target(), attach(kernel, place, probe.event, code, version)?))
     };
-    let (hook, link) = probe.settle(kernel, trial, |place, why| refused.push((place, why))).unzip();
-    Outcome { hook, refused, link }
+    let trial = |hook: &'static Hook| hook.present(kernel).map(place).collect::<Result<Vec<_>, _>>();
+    let settled = probe.settle(kernel, trial, |place, why| refused.push((place, why)));
+    let (hook, places) = settled.unzip();
+    let (targets, links) = places.unwrap_or_default().into_iter().unzip();
+    Outcome { hook, refused, targets, links }
 }
 
-/// The program for an event and a mechanism: `<event>_<mechanism>`, or `<event>` where one serves all.
+/// The program for an event and a place of a hook.
 fn instructions<'a>(
+    kernel: &Kernel,
     object: &'a OpenObject,
     probe: &Probe,
-    hook: &Hook,
+    place: &Hook,
 ) -> Option<&'a [libbpf_sys::bpf_insn]> {
-    let special = format!("{}_{}", probe.event, hook.mechanism().word());
+    let parameters = place.function().and_then(|function| kernel.parameters(function));
+    let names = programs::names(probe.event, place, Facts { parameters, narrow: kernel.narrow });
     let find =
-        |name: &str| object.progs().find(|program| program.name() == name).map(|program| program.insns());
-    find(&special).or_else(|| find(probe.event))
+        |name: &String| object.progs().find(|program| program.name() == name.as_str()).map(|p| p.insns());
+    names.iter().find_map(find)
 }
 
 impl Attached {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Which of the functions that the modules hook a kernel has: by name in kallsyms, by id in its BTF.
 
-use kmote_core::btf::{HEADER, Layout, Strings, Types};
+use kmote_core::btf::{HEADER, Layout, Record, Strings, Types};
 use kmote_core::hook::{Hook, Known};
 use kmote_core::kallsyms::Scanner;
 use kmote_core::modules::MODULES;
@@ -20,13 +20,8 @@ pub struct Wanted(Vec<&'static str>);
 impl Default for Wanted {
     fn default() -> Self {
         let probes = MODULES.iter().flat_map(|module| module.probes);
-        let functions = probes.flat_map(|probe| probe.hooks).filter_map(|hook| match hook {
-            Hook::Fentry(name) | Hook::Fexit(name) | Hook::Kprobe(name) | Hook::Kretprobe(name) => {
-                Some(*name)
-            }
-            Hook::RawTracepoint(_) | Hook::Tracepoint(..) | Hook::Record(..) => None,
-        });
-        let mut names: Vec<_> = functions.collect();
+        let hooks = probes.flat_map(|probe| probe.hooks).flat_map(Hook::places);
+        let mut names: Vec<_> = hooks.filter_map(Hook::function).collect();
         names.sort_unstable();
         names.dedup();
         Self(names)
@@ -70,28 +65,62 @@ impl Functions {
 
 /// The functions that the kernel's BTF describes.
 #[derive(Debug)]
-pub struct Typed(Vec<u32>);
+pub struct Typed {
+    ids: Vec<u32>,
+    parameters: Vec<Option<usize>>,
+}
 
 impl Typed {
-    /// Reads the BTF file once, its strings and then its types, in pieces.
+    /// Reads the BTF file in pieces: its strings, its types, and these again for the functions' prototypes, which may
+    /// stand before or after them.
     pub fn scan(path: &Path, wanted: &Wanted) -> io::Result<Self> {
         let file = File::open(path)?;
         let mut header = [0; HEADER];
         file.read_exact_at(&mut header, 0)?;
         let layout = Layout::parse(&header).ok_or(io::ErrorKind::InvalidData)?;
-        let (mut offsets, mut ids) = (vec![0; wanted.0.len()], vec![0; wanted.0.len()]);
-        let (mut strings, mut types) = (Strings::default(), Types::default());
+        let count = wanted.0.len();
+        let (mut offsets, mut ids, mut prototypes) = (vec![0; count], vec![0; count], vec![0; count]);
+        let (mut strings, mut types, mut parameters) =
+            (Strings::default(), Types::default(), vec![None; count]);
         in_pieces(&file, layout.strings, layout.strings_length, |piece| {
             strings.feed(piece, &wanted.0, &mut offsets);
         })?;
-        in_pieces(&file, layout.types, layout.types_length, |piece| types.feed(piece, &offsets, &mut ids))?;
-        Ok(Self(ids))
+        in_pieces(&file, layout.types, layout.types_length, |piece| {
+            types.records(piece, |record| note(record, &offsets, &mut ids, &mut prototypes));
+        })?;
+        types = Types::default();
+        in_pieces(&file, layout.types, layout.types_length, |piece| {
+            types.records(piece, |record| count_parameters(record, &prototypes, &mut parameters));
+        })?;
+        Ok(Self { ids, parameters })
     }
 
     /// The id of a function.
     pub fn id(&self, wanted: &Wanted, name: &str) -> Option<u32> {
-        wanted.place(name).and_then(|place| self.0.get(place).copied()).filter(|id| *id != 0)
+        wanted.place(name).and_then(|place| self.ids.get(place).copied()).filter(|id| *id != 0)
     }
+
+    /// How many parameters a function has.
+    pub fn parameters(&self, wanted: &Wanted, name: &str) -> Option<usize> {
+        wanted.place(name).and_then(|place| self.parameters.get(place).copied()).flatten()
+    }
+}
+
+/// Takes the ids of a wanted function and of its prototype, of the first of several.
+fn note(record: &Record, offsets: &[u32], ids: &mut [u32], prototypes: &mut [u32]) {
+    let Some(prototype) = record.prototype() else { return };
+    let place = offsets.iter().position(|offset| *offset == record.name);
+    let found = place.and_then(|place| ids.get_mut(place).zip(prototypes.get_mut(place)));
+    if let Some((id @ 0, refers)) = found {
+        (*id, *refers) = (record.id, prototype);
+    }
+}
+
+/// Functions may share a prototype.
+fn count_parameters(record: &Record, prototypes: &[u32], parameters: &mut [Option<usize>]) {
+    let Some(count) = record.parameters() else { return };
+    let of = prototypes.iter().zip(parameters).filter(|(prototype, _)| **prototype == record.id);
+    of.for_each(|(_, parameters)| *parameters = Some(count));
 }
 
 fn in_pieces(file: &File, start: u64, length: u64, mut each: impl FnMut(&[u8])) -> io::Result<()> {

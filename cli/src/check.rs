@@ -34,7 +34,7 @@ struct Row {
 struct ProbeRow {
     event: &'static str,
     mechanism: &'static str,
-    target: &'static str,
+    target: String,
     attached: bool,
     reason: String,
 }
@@ -82,7 +82,7 @@ fn probe_row(probe: &'static Probe, outcome: Option<&Outcome>) -> ProbeRow {
     ProbeRow {
         event: probe.event,
         mechanism: hook.map_or("", |hook| hook.mechanism().word()),
-        target: hook.map_or("", hook::Hook::target),
+        target: outcome.map_or_else(String::new, report::targets),
         attached: hook.is_some(),
         reason: match outcome {
             Some(outcome) if hook.is_none() => report::why(probe, outcome),
@@ -153,7 +153,7 @@ fn json(kernel: &Kernel, memory: u64, rows: &[Row]) -> String {
                 r#"{{"event":{},"mechanism":{},"target":{},"state":{},"reason":{}}}"#,
                 quote(probe.event),
                 quote(probe.mechanism),
-                quote(probe.target),
+                quote(&probe.target),
                 quote(if probe.attached { "ok" } else { "off" }),
                 quote(&probe.reason)
             )

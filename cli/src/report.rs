@@ -6,7 +6,7 @@ use crate::protocol::Sent;
 use kmote_bpf::object::{Attached, Error, Outcome};
 use kmote_bpf::words;
 use kmote_core::chart::{Chart, Mode};
-use kmote_core::hook::{Hook, Probe, Refusal};
+use kmote_core::hook::{Probe, Refusal};
 use kmote_core::module::Module;
 
 /// Says at start what is lost, and how much of the kernel's memory the rest takes.
@@ -75,9 +75,9 @@ pub fn why(probe: &Probe, outcome: &Outcome) -> String {
     if said.is_empty() { "no hook of the kind that --only asks for".to_owned() } else { said.join(", ") }
 }
 
-/// A hook as it is written in reports.
-pub fn hook_words(hook: &Hook) -> String {
-    format!("{} {}", hook.mechanism().word(), hook.target())
+/// Where a probe is attached, as it is written in reports.
+pub fn targets(outcome: &Outcome) -> String {
+    outcome.targets.join("+")
 }
 
 /// How much of a chart can be told.

@@ -19,8 +19,10 @@ pub fn run(kernel: &Kernel, options: &Options) -> io::Result<()> {
         for (probe, outcome) in attached.module.probes.iter().zip(&attached.outcomes) {
             let Some(outcome) = outcome else { continue };
             let hook = outcome.hook.and_then(|place| probe.hooks.get(place));
-            let words =
-                hook.map_or_else(|| format!("off {}", report::why(probe, outcome)), report::hook_words);
+            let words = match hook {
+                Some(hook) => format!("{} {}", hook.mechanism().word(), report::targets(outcome)),
+                None => format!("off {}", report::why(probe, outcome)),
+            };
             writeln!(out, "hook {} {} {words}", attached.module.name, probe.event)?;
         }
     }

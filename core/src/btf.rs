@@ -10,6 +10,7 @@ pub const HEADER: usize = 24;
 
 const MAGIC: u16 = 0xeb9f;
 const KIND_FUNC: u32 = 12;
+const KIND_PROTOTYPE: u32 = 13;
 
 /// Where the sections of a BTF file lie, in bytes from its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +85,38 @@ impl Strings {
     }
 }
 
+/// A record of the type section, as far as functions go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its id: records count from 1.
+    pub id: u32,
+    /// Where its name stands in the string section; 0: it has none.
+    pub name: u32,
+    kind: u32,
+    members: usize,
+    refers: u32,
+}
+
+impl Record {
+    fn read(id: u32, bytes: &[u8; 12]) -> Self {
+        let [n0, n1, n2, n3, i0, i1, i2, i3, r0, r1, r2, r3] = *bytes;
+        let word = u32::from_ne_bytes;
+        let info = word([i0, i1, i2, i3]);
+        let (kind, members) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
+        Self { id, name: word([n0, n1, n2, n3]), kind, members, refers: word([r0, r1, r2, r3]) }
+    }
+
+    /// The id of its prototype, if it is a function.
+    pub fn prototype(&self) -> Option<u32> {
+        (self.kind == KIND_FUNC && self.name != 0).then_some(self.refers)
+    }
+
+    /// How many parameters it has, if it is a prototype.
+    pub fn parameters(&self) -> Option<usize> {
+        (self.kind == KIND_PROTOTYPE).then_some(self.members)
+    }
+}
+
 /// Finds the ids of functions in the type section.
 #[derive(Debug, Default)]
 pub struct Types {
@@ -96,9 +129,21 @@ pub struct Types {
 
 impl Types {
     /// Reads one more piece; where a function's name stands at one of `offsets` (0: not wanted), its id goes to
-    /// the same place of `ids`, the first of several. After a kind that is not known nothing more is found, as
-    /// its size is not known either.
-    pub fn feed(&mut self, mut piece: &[u8], offsets: &[u32], ids: &mut [u32]) {
+    /// the same place of `ids`, the first of several.
+    pub fn feed(&mut self, piece: &[u8], offsets: &[u32], ids: &mut [u32]) {
+        self.records(piece, |record| {
+            if record.prototype().is_some()
+                && let Some(place) = offsets.iter().position(|offset| *offset == record.name)
+                && let Some(id @ 0) = ids.get_mut(place)
+            {
+                *id = record.id;
+            }
+        });
+    }
+
+    /// Reads one more piece and gives each record that ends in it. After a kind that is not known nothing more comes,
+    /// as its size is not known either.
+    pub fn records(&mut self, mut piece: &[u8], mut each: impl FnMut(&Record)) {
         while !piece.is_empty() && !self.lost {
             let skipped = self.skip.min(piece.len());
             self.skip -= skipped;
@@ -108,28 +153,20 @@ impl Types {
             self.filled += taken;
             piece = &piece[taken..];
             if self.filled == self.record.len() {
-                self.settle(offsets, ids);
+                each(&self.settle());
                 self.filled = 0;
             }
         }
     }
 
-    fn settle(&mut self, offsets: &[u32], ids: &mut [u32]) {
-        let [n0, n1, n2, n3, i0, i1, i2, i3, ..] = self.record;
-        let (name, info) = (u32::from_ne_bytes([n0, n1, n2, n3]), u32::from_ne_bytes([i0, i1, i2, i3]));
-        let (kind, members) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
+    fn settle(&mut self) -> Record {
         self.id = self.id.wrapping_add(1);
-        if kind == KIND_FUNC
-            && name != 0
-            && let Some(place) = offsets.iter().position(|offset| *offset == name)
-            && let Some(id @ 0) = ids.get_mut(place)
-        {
-            *id = self.id;
-        }
-        match trailer(kind, members) {
+        let record = Record::read(self.id, &self.record);
+        match trailer(record.kind, record.members) {
             Some(bytes) => self.skip = bytes,
             None => self.lost = true,
         }
+        record
     }
 }
 
@@ -201,6 +238,19 @@ mod tests {
             let records: Vec<_> = all.chunks(size).collect();
             assert_eq!(find(&strings, &records), whole, "pieces of {size}");
         }
+    }
+
+    #[test]
+    fn a_function_leads_to_its_parameters() {
+        let (mut function, mut parameters) = (None, None);
+        let types = [record(0, 13, 3, 24), record(5, 12, 1, 0)].concat();
+        // The last word of a record of ours is 4: the prototype's id is set here.
+        let types = [&types[..types.len() - 4], &1u32.to_ne_bytes()].concat();
+        Types::default().records(&types, |record| {
+            function = function.or(record.prototype());
+            parameters = parameters.or(record.parameters().map(|count| (record.id, count)));
+        });
+        assert_eq!((function, parameters), (Some(1), Some((1, 3))));
     }
 
     #[test]

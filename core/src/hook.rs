@@ -61,6 +61,9 @@ pub enum Hook {
     Fentry(&'static str),
     /// Function return by trampoline.
     Fexit(&'static str),
+    /// The same with a program that reads the result, which stands after the arguments: the kernel's BTF tells how many
+    /// they are, since prototypes change.
+    FexitResult(&'static str),
     /// Raw tracepoint, by its name alone.
     RawTracepoint(&'static str),
     /// Function entry by kprobe.
@@ -71,6 +74,9 @@ pub enum Hook {
     Tracepoint(&'static str, &'static str),
     /// The same with a program that reads fields of its record, which must lie at these offsets.
     Record(&'static str, &'static str, &'static [Field]),
+    /// Several places of one mechanism that only together see the event. Those that the kernel has not got are passed
+    /// over, since nothing happens there; all others must be taken, and at least one.
+    All(&'static [Hook]),
 }
 
 /// A field of a tracepoint's record and its offset in bytes, as the event's `format` file gives it. Offsets differ
@@ -82,19 +88,40 @@ impl Hook {
     pub const fn mechanism(&self) -> Mechanism {
         match self {
             Self::Fentry(_) => Mechanism::Fentry,
-            Self::Fexit(_) => Mechanism::Fexit,
+            Self::Fexit(_) | Self::FexitResult(_) => Mechanism::Fexit,
             Self::RawTracepoint(_) => Mechanism::RawTracepoint,
             Self::Kprobe(_) => Mechanism::Kprobe,
             Self::Kretprobe(_) => Mechanism::Kretprobe,
-            Self::Tracepoint(..) | Self::Record(..) => Mechanism::Tracepoint,
+            Self::Tracepoint(..) | Self::Record(..) | Self::All([]) => Mechanism::Tracepoint,
+            Self::All([first, ..]) => first.mechanism(),
         }
     }
 
-    /// The function's or the tracepoint's name, without the category.
+    /// The function's or the tracepoint's name, without the category; the first of several.
     pub const fn target(&self) -> &'static str {
         match self {
-            Self::Fentry(name) | Self::Fexit(name) | Self::Kprobe(name) | Self::Kretprobe(name) => name,
+            Self::Fentry(name) | Self::Fexit(name) | Self::FexitResult(name) => name,
+            Self::Kprobe(name) | Self::Kretprobe(name) => name,
             Self::RawTracepoint(name) | Self::Tracepoint(_, name) | Self::Record(_, name, _) => name,
+            Self::All([first, ..]) => first.target(),
+            Self::All([]) => "",
+        }
+    }
+
+    /// The function's name, if it hooks a function.
+    pub const fn function(&self) -> Option<&'static str> {
+        match self {
+            Self::Fentry(name) | Self::Fexit(name) | Self::FexitResult(name) => Some(name),
+            Self::Kprobe(name) | Self::Kretprobe(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The places where it hooks: itself, or its several.
+    pub const fn places(&self) -> &[Self] {
+        match self {
+            Self::All(places) => places,
+            place => core::slice::from_ref(place),
         }
     }
 }
@@ -215,7 +242,9 @@ impl Hook {
             return Some(refusal);
         }
         let (known, refusal) = match self {
-            Self::Fentry(name) | Self::Fexit(name) => (kernel.typed_function(name), Refusal::NoTypedFunction),
+            Self::Fentry(name) | Self::Fexit(name) | Self::FexitResult(name) => {
+                (kernel.typed_function(name), Refusal::NoTypedFunction)
+            }
             Self::Kprobe(name) | Self::Kretprobe(name) => (kernel.function(name), Refusal::NoFunction),
             // Raw tracepoints are listed nowhere for certain: the trial tells.
             Self::RawTracepoint(_) => (Known::Untold, Refusal::NoTracepoint),
@@ -226,9 +255,43 @@ impl Hook {
                 }
                 (kernel.record(category, name, fields), Refusal::OtherRecord)
             }
+            Self::All(places) => return refusal_of_all(places, kernel),
         };
         (known == Known::Absent).then_some(refusal)
     }
+
+    /// Whether the kernel has no such place, so that nothing happens there. A function that only its BTF lacks is
+    /// called all the same.
+    fn absent(&self, kernel: &impl Kernel) -> bool {
+        match self {
+            Self::Fentry(name) | Self::Fexit(name) | Self::FexitResult(name) => {
+                kernel.typed_function(name) == Known::Absent && kernel.function(name) != Known::Present
+            }
+            Self::Kprobe(name) | Self::Kretprobe(name) => kernel.function(name) == Known::Absent,
+            Self::Tracepoint(category, name) | Self::Record(category, name, _) => {
+                kernel.tracepoint(category, name) == Known::Absent
+            }
+            Self::RawTracepoint(_) | Self::All(_) => false,
+        }
+    }
+
+    /// The places of this hook that `kernel` has: they are to be taken all.
+    pub fn present(&self, kernel: &impl Kernel) -> impl Iterator<Item = &Self> {
+        self.places().iter().filter(|place| place.refusal(kernel).is_none())
+    }
+}
+
+/// Why `kernel` will not take these places: it has none of them, or refuses one that it has.
+fn refusal_of_all(places: &[Hook], kernel: &impl Kernel) -> Option<Refusal> {
+    let (mut present, mut missing) = (false, Refusal::NoProgram);
+    for place in places.iter().rev() {
+        match place.refusal(kernel) {
+            None => present = true,
+            Some(refusal) if place.absent(kernel) => missing = refusal,
+            Some(refusal) => return Some(refusal),
+        }
+    }
+    (!present).then_some(missing)
 }
 
 impl Probe {
@@ -240,7 +303,7 @@ impl Probe {
     pub fn settle<T>(
         &self,
         kernel: &impl Kernel,
-        mut trial: impl FnMut(&Hook) -> Result<T, Refusal>,
+        mut trial: impl FnMut(&'static Hook) -> Result<T, Refusal>,
         mut refused: impl FnMut(usize, Refusal),
     ) -> Option<(usize, T)> {
         for (place, hook) in self.hooks.iter().enumerate() {
@@ -326,6 +389,25 @@ mod tests {
     const NEW: &[&str] = &["filemap_add_folio", "add_to_page_cache_lru"];
     const OLD: &[&str] = &["add_to_page_cache_lru"];
     const POINTS: Option<&[&str]> = Some(&["mm_filemap_add_to_page_cache"]);
+
+    #[test]
+    fn of_several_places_the_absent_are_passed_over_and_no_other() {
+        const SEVERAL: Hook = All(&[Fentry("x64"), Fentry("arm64"), Fentry("ring")]);
+        for (functions, typed, expected, present) in [
+            (&["x64", "ring"][..], &["x64", "ring"][..], None, &["x64", "ring"][..]),
+            (&["arm64"], &["arm64"], None, &["arm64"]),
+            // It is called, but only its name is known: without it the count would be short.
+            (&["x64", "ring"], &["x64"], Some(Refusal::NoTypedFunction), &["x64"]),
+            (&[], &[], Some(Refusal::NoTypedFunction), &[]),
+        ] {
+            let kernel = Literal { mechanisms: &Mechanism::ALL, functions, typed, tracepoints: None };
+            assert_eq!(SEVERAL.refusal(&kernel), expected, "{functions:?}, {typed:?}");
+            let seen: Vec<_> = SEVERAL.present(&kernel).map(Hook::target).collect();
+            assert_eq!(seen, present);
+        }
+        let kernel = Literal { mechanisms: &[], functions: &["x64"], typed: &["x64"], tracepoints: None };
+        assert_eq!(SEVERAL.refusal(&kernel), Some(Refusal::NotBuilt));
+    }
 
     #[test]
     fn the_best_hook_of_each_kernel() {
