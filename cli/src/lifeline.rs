@@ -6,6 +6,7 @@ use kmote_core::tick;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::process::parent_id;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -26,13 +27,16 @@ impl Lifeline {
     /// Takes the signals and stdin over. `child`: the process ends with its parent.
     pub fn new(child: bool) -> io::Result<Self> {
         let stdin = io::stdin();
+        let inherited = stdin.as_fd().try_clone_to_owned().ok().map(File::from);
+        // Where stdin hangs up with the parent, nobody need look after it.
+        let hangs_up = inherited.as_ref().is_some_and(hangs_up);
         Ok(Self {
             signals: sys::stop_signals().map_err(io::Error::from_raw_os_error)?,
             // Whoever reads a terminal from the background is stopped by it.
             talks: !stdin.is_terminal(),
-            stdin: stdin.as_fd().try_clone_to_owned().ok().map(File::from),
+            stdin: inherited,
             word: [0; 4],
-            parent: child.then(parent_id),
+            parent: (child && !hangs_up).then(parent_id),
         })
     }
 
@@ -104,6 +108,17 @@ impl Lifeline {
         }
         ends
     }
+}
+
+/// Whether the other end of a descriptor can close.
+fn hangs_up(file: &File) -> bool {
+    file.metadata().is_ok_and(|data| data.file_type().is_fifo() || data.file_type().is_socket())
+}
+
+/// The number of the tick that is now, counted by the clock on the wall: on every machine the same multiples.
+pub fn tick_number(interval: Duration) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    tick::number(now.as_nanos() as u64, interval.as_nanos() as u64)
 }
 
 #[cfg(test)]
