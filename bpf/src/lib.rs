@@ -7,6 +7,7 @@ pub mod object;
 pub mod programs;
 pub mod symbols;
 pub mod sys;
+pub mod table;
 pub mod words;
 
 /// The BPF objects, compiled from `c/*.bpf.c` by the build script: `(module's name, ELF)`.

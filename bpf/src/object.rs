@@ -10,6 +10,7 @@ use crate::kernel::Kernel;
 use crate::objects::OBJECTS;
 use crate::programs::{self, Facts};
 use crate::sys::{self, Errno};
+use crate::table::RowMap;
 use crate::words;
 use kmote_core::chart::Mode;
 use kmote_core::hook::{Hook, Probe, Refusal};
@@ -48,6 +49,8 @@ pub struct Attached {
     pub outcomes: Vec<Option<Outcome>>,
     /// The slots that are true.
     pub live: Slots,
+    /// The counters of keys that are only known at run time, while all that feeds them is attached.
+    pub rows: Option<RowMap>,
     map: OwnedFd,
     cpus: usize,
 }
@@ -95,8 +98,11 @@ pub fn attach_module(kernel: &Kernel, module: &'static Module, mode: Mode) -> Re
     let failed = |phase, cause| Error { module: module.name, phase, cause };
     let mut object = open(module).map_err(|errno| failed(Phase::Open, Refusal::Errno(errno)))?;
     sys::prepare(&mut object).map_err(|errno| failed(Phase::Prepare, prepare_refusal(kernel, errno)))?;
-    let name = CString::new(module.name).unwrap_or_default();
-    let map = sys::map(&object, &name).map_err(|errno| failed(Phase::Prepare, Refusal::Errno(errno)))?;
+    let map = |name: String| {
+        let name = CString::new(name).unwrap_or_default();
+        sys::map(&object, &name).map_err(|errno| failed(Phase::Prepare, Refusal::Errno(errno)))
+    };
+    let counters = map(module.name.to_owned())?;
     let in_mode = |probe: &&'static Probe| probe.mode <= mode;
     let outcomes: Vec<_> = module
         .probes
@@ -105,7 +111,10 @@ pub fn attach_module(kernel: &Kernel, module: &'static Module, mode: Mode) -> Re
         .collect();
     let attached = |place: usize| matches!(outcomes.get(place), Some(Some(outcome)) if outcome.attached());
     let live = module.live(attached);
-    Ok(Attached { module, live, outcomes, map, cpus: kernel.cpus })
+    let table = module.table.as_ref().filter(|table| live.contains_all(table.needs));
+    let rows =
+        table.map(|table| Ok(RowMap::new(table, map(format!("{}_rows", module.name))?))).transpose()?;
+    Ok(Attached { module, live, rows, outcomes, map: counters, cpus: kernel.cpus })
 }
 
 fn open(module: &Module) -> Result<OpenObject, Errno> {

@@ -187,6 +187,66 @@ pub fn read(map: BorrowedFd<'_>, words: usize, cpus: usize, values: &mut [u64]) 
     .map(drop)
 }
 
+/// Reads a hash map of 64-bit keys to `words` 64-bit words by one call; returns how many keys there were, at most as
+/// many as both buffers have room for.
+pub fn read_batch(
+    map: BorrowedFd<'_>,
+    words: usize,
+    keys: &mut [u64],
+    values: &mut [u64],
+) -> Result<usize, Errno> {
+    let room = keys.len().min(values.len().checked_div(words).unwrap_or(0));
+    let mut count = u32::try_from(room).unwrap_or(u32::MAX);
+    let mut position = 0u64;
+    // SAFETY: the kernel writes at most `count` keys of 8 bytes and values of `words` × 8 bytes, for which there is room,
+    // and a position of 4 bytes; null for the first position means the beginning, and null options are allowed.
+    let result = checked(unsafe {
+        raw::bpf_map_lookup_batch(
+            map.as_raw_fd(),
+            std::ptr::null_mut(),
+            (&raw mut position).cast(),
+            keys.as_mut_ptr().cast(),
+            values.as_mut_ptr().cast(),
+            &raw mut count,
+            std::ptr::null(),
+        )
+    });
+    match result {
+        // The end of the map was reached.
+        Ok(_) | Err(libc::ENOENT) => Ok((count as usize).min(room)),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The key after `key` in a hash map of 64-bit keys; after a key that it has not got, the first one.
+pub fn next_key(map: BorrowedFd<'_>, key: u64) -> Result<Option<u64>, Errno> {
+    let mut next = 0u64;
+    // SAFETY: both keys live through the call and have the size of the map's.
+    let result = checked(unsafe {
+        raw::bpf_map_get_next_key(map.as_raw_fd(), (&raw const key).cast(), (&raw mut next).cast())
+    });
+    match result {
+        Ok(_) => Ok(Some(next)),
+        Err(libc::ENOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Reads the value of `key`, which has as many words as `value`.
+pub fn look_up(map: BorrowedFd<'_>, key: u64, value: &mut [u64]) -> Result<(), Errno> {
+    // SAFETY: the key lives through the call, and the caller gives room for a value of the map.
+    checked(unsafe {
+        raw::bpf_map_lookup_elem(map.as_raw_fd(), (&raw const key).cast(), value.as_mut_ptr().cast())
+    })
+    .map(drop)
+}
+
+/// Removes `key` and its value.
+pub fn remove(map: BorrowedFd<'_>, key: u64) -> Result<(), Errno> {
+    // SAFETY: the key lives through the call.
+    checked(unsafe { raw::bpf_map_delete_elem(map.as_raw_fd(), (&raw const key).cast()) }).map(drop)
+}
+
 /// Lets this process lock as much memory as it likes; before 5.11 the kernel charges maps to that limit.
 pub fn raise_locked_memory() -> Result<(), Errno> {
     let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };

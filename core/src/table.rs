@@ -30,8 +30,6 @@ pub enum Names {
     Irq,
     /// A device number as the kernel has it: major << 20 | minor.
     Disk,
-    /// The same, of an md array.
-    Array,
 }
 
 /// What is drawn of a key.
