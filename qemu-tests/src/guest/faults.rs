@@ -9,7 +9,7 @@ use std::time::Duration;
 use kmote_core::chart::Mode;
 use kmote_core::modules::MODULES;
 
-use super::kmote::{Kmote, PROGRAM};
+use super::kmote::{Kmote, PROGRAM, Reading};
 use super::remains::Remains;
 use super::run::{Run, Subject};
 use super::stream::Stream;
@@ -31,6 +31,8 @@ struct Fault {
 enum Expect {
     /// Every chart, and true counts.
     Everything,
+    /// As much as the kernel lets through, but that truly.
+    Truth,
     /// No chart; `kmote check` says this word.
     Nothing(&'static str),
 }
@@ -91,10 +93,12 @@ impl Run {
         for (name, limits, expect) in LIMITS {
             self.under(name, limits, expect);
         }
+        self.dead_kprobes();
         self.two_copies();
         self.stalled_reader();
         self.stopped();
         self.clock_set();
+        self.lockdown();
     }
 
     /// Asks kmote which charts live, and lets it count.
@@ -114,13 +118,14 @@ impl Run {
             Expect::Everything => {
                 self.equal(subject, "charts that are ok", &chart_ids().len(), &ok);
                 self.equal(subject, "kmote check", &"exit status: 0", &output.status);
-                self.counts(subject, &mut limited());
+                self.counts(subject, &mut limited(), Outcome::Failed);
             }
+            Expect::Truth => self.counts(subject, &mut limited(), Outcome::Skipped),
             Expect::Nothing(word) => {
                 self.equal(subject, "charts that are ok", &0, &ok);
                 self.equal(subject, "kmote check fails", &true, &!output.status.success());
                 self.equal(subject, &format!("it says {word}"), &true, &text.contains(word));
-                let output = limited().arg("1").stdin(Stdio::null()).output().unwrap();
+                let output = limited().args(["1", "--ticks", "1"]).stdin(Stdio::null()).output().unwrap();
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();
                 self.equal(subject, "the stream", &"DISABLE", &text.trim());
             }
@@ -131,38 +136,59 @@ impl Run {
         self.nothing_left(subject, &before);
     }
 
-    fn counts(&mut self, subject: Subject, command: &mut Command) {
+    fn counts(&mut self, subject: Subject, command: &mut Command, off: Outcome) {
         command.args(["slots", "--modules", "process"]);
         match Kmote::start_command(command) {
             Err(reason) => self.send(subject, "kmote slots", "ready", "", Outcome::Failed, reason),
             Ok(mut kmote) => {
-                self.count_forks(subject, &mut [&mut kmote]);
+                self.count_forks(subject, &mut [&mut kmote], off);
                 self.equal(subject, "exit status", &"exit status: 0", &kmote.finish());
             }
         }
     }
 
-    /// Forks once, and each of the copies must have seen all of it.
-    fn count_forks(&mut self, subject: Subject, copies: &mut [&mut Kmote]) {
-        let process =
-            |kmote: &mut Kmote| kmote.read().ok().and_then(|r| r.get("process").copied()).unwrap_or(0);
-        let before: Vec<u64> = copies.iter_mut().map(|kmote| process(kmote)).collect();
+    /// Forks, and each of the copies must have seen all of it, in every slot; what it means if a slot is off, the caller says.
+    fn count_forks(&mut self, subject: Subject, copies: &mut [&mut Kmote], off: Outcome) {
+        let before: Vec<Reading> = copies.iter_mut().map(|kmote| kmote.read().unwrap_or_default()).collect();
         for _ in 0..FORKS {
             sys::reap(sys::fork(|| 0));
         }
         for (kmote, before) in copies.iter_mut().zip(before) {
-            self.equal(subject, "process", &FORKS, &(process(kmote) - before));
+            let seen = late_reading(kmote, &before);
+            for slot in ["process", "exit", "exit_process", "release"] {
+                match seen.get(slot).zip(before.get(slot)) {
+                    Some((after, before)) => self.equal(subject, slot, &FORKS, &(after - before)),
+                    None => self.send(subject, slot, "23", "", off, "its hook is off".to_owned()),
+                }
+            }
         }
+    }
+
+    /// Kprobes that attach and never fire: whoever asks for nothing else must be told, not be shown zeroes.
+    fn dead_kprobes(&mut self) {
+        let name = "kprobes disabled, --only kprobe";
+        const SWITCH: &str = "/sys/kernel/debug/kprobes/enabled";
+        if let Err(error) = fs::write(SWITCH, "0") {
+            return self.skipped(name, error.to_string());
+        }
+        let subject = Subject { module: "process", mechanism: "fault", work: name };
+        let attached = Kmote::start("process", &["--only", "kprobe"]).map(|kmote| {
+            let count = kmote.hooks.iter().filter(|hook| hook.attached.is_some()).count();
+            kmote.finish();
+            count
+        });
+        self.equal(subject, "hooks said to be attached", &0, &attached.unwrap_or(0));
+        let _ = fs::write(SWITCH, "1");
     }
 
     fn two_copies(&mut self) {
         let subject = Subject { module: "-", mechanism: "fault", work: "two copies at once" };
         match (Kmote::start("process", &[]), Kmote::start("process", &[])) {
             (Ok(mut one), Ok(mut two)) => {
-                self.count_forks(subject, &mut [&mut one, &mut two]);
+                self.count_forks(subject, &mut [&mut one, &mut two], Outcome::Failed);
                 // What the first one leaves must not be taken from the second.
                 self.equal(subject, "exit status", &"exit status: 0", &one.finish());
-                self.count_forks(subject, &mut [&mut two]);
+                self.count_forks(subject, &mut [&mut two], Outcome::Failed);
                 two.finish();
             }
             (one, two) => {
@@ -194,6 +220,19 @@ impl Run {
         });
     }
 
+    /// The kernel shuts itself up; there is no way back, so this comes last.
+    /// Confidentiality forbids kprobes and perf's events, and leaves trampolines and raw tracepoints.
+    fn lockdown(&mut self) {
+        const SWITCH: &str = "/sys/kernel/security/lockdown";
+        for (level, expect) in [("integrity", Expect::Everything), ("confidentiality", Expect::Truth)] {
+            let name = format!("lockdown {level}");
+            match fs::write(SWITCH, level) {
+                Ok(()) => self.under(&name, &[], expect),
+                Err(error) => self.skipped(&name, error.to_string()),
+            }
+        }
+    }
+
     /// Runs a stream, disturbs it, and looks whether its ticks and sums are right all the same.
     fn interrupted(&mut self, name: &str, disturb: fn(&mut Stream)) {
         let subject = Subject { module: "process", mechanism: "fault", work: name };
@@ -223,6 +262,22 @@ impl Run {
         let subject = Subject { module: "-", mechanism: "fault", work: name };
         self.send(subject, "all", "", "", Outcome::Skipped, why);
     }
+}
+
+/// A reading, once all tasks are released: one of the hooks sees that only after an RCU grace period.
+fn late_reading(kmote: &mut Kmote, before: &Reading) -> Reading {
+    for _ in 0..100 {
+        let reading = kmote.read().unwrap_or_default();
+        if reading
+            .get("release")
+            .zip(before.get("release"))
+            .is_none_or(|(after, before)| after - before >= FORKS)
+        {
+            return reading;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    kmote.read().unwrap_or_default()
 }
 
 fn chart_ids() -> Vec<&'static str> {

@@ -73,10 +73,6 @@ impl Kmote {
         self.child.wait().unwrap()
     }
 
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Closes its stdin and waits for its end.
     pub fn finish(self) -> ExitStatus {
         let Self { mut child, input, lines, .. } = self;

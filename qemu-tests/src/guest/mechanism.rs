@@ -23,7 +23,8 @@ impl Run {
         steps.retain(|step| step.cpus <= self.place.cpus);
         let probes: Vec<&Probe> =
             module.probes_in(mode).map(|(_, probe)| probe).filter(|p| offers(p, only)).collect();
-        if steps.is_empty() || probes.is_empty() {
+        // Return mode is for the probes that only it has.
+        if probes.is_empty() || mode == Mode::Return && probes.iter().all(|p| p.mode == Mode::Entry) {
             return;
         }
         let name = match (only, mode) {
@@ -48,6 +49,7 @@ impl Run {
                     let subject = Subject { work: step.name, ..subject };
                     self.step(subject, step, &live, &mut kmote);
                 }
+                self.own_check(subject, module.name, steps.is_empty(), &mut kmote);
                 let subject = Subject { work: "detach", ..subject };
                 self.equal(subject, "exit status", &"exit status: 0", &kmote.finish());
                 self.nothing_left(subject, &before);
@@ -58,6 +60,20 @@ impl Run {
                 kmote.kill();
                 self.nothing_left(Subject { work: "SIGKILL", ..subject }, &before);
             }
+        }
+    }
+
+    fn own_check(&mut self, subject: Subject, module: &str, alone: bool, kmote: &mut Kmote) {
+        let outcome = match workloads::check(module) {
+            Some(check) if subject.mechanism != "return" => check(self, subject, kmote),
+            _ if alone => {
+                let subject = Subject { work: "all", ..subject };
+                return self.send(subject, "all", "", "", Outcome::Skipped, "no workload".to_owned());
+            }
+            _ => return,
+        };
+        if let Err(reason) = outcome {
+            self.send(subject, "kmote slots", "a reading", "", Outcome::Failed, reason);
         }
     }
 

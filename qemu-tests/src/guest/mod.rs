@@ -45,6 +45,7 @@ fn set_up() {
             println!("mount {target}: {error}");
         }
     }
+    sys::loopback_up();
     let mut modules: Vec<_> = fs::read_dir("/modules").into_iter().flatten().flatten().collect();
     modules.sort_by_key(fs::DirEntry::file_name);
     for module in modules {

@@ -35,6 +35,20 @@ pub fn load_module(module: &File) -> Result<()> {
     check(unsafe { libc::syscall(libc::SYS_finit_module, module.as_raw_fd(), c"".as_ptr(), 0) }).map(drop)
 }
 
+/// Switches the loopback device on.
+pub fn loopback_up() {
+    // SAFETY: zeroes are a valid request; its name ends in a zero byte and it outlives both calls.
+    unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[0] = b'l' as libc::c_char;
+        request.ifr_name[1] = b'o' as libc::c_char;
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
+        libc::ioctl(socket, libc::SIOCSIFFLAGS, &raw const request);
+        libc::close(socket);
+    }
+}
+
 pub fn power_off() -> ! {
     // SAFETY: neither call takes memory of ours.
     unsafe {

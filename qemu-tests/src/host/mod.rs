@@ -181,6 +181,7 @@ fn boot(args: &Args, kernel: &Kernel, image: &Image, binaries: &Binaries) -> Vec
             initramfs: &initramfs,
             cpus,
             maxcpus: kernel.number("maxcpus").unwrap_or(cpus),
+            memory: kernel.number("memory").unwrap_or(512),
             timeout: args.timeout,
         })
     });

@@ -24,6 +24,8 @@ pub struct Boot<'a> {
     pub initramfs: &'a [u8],
     pub cpus: u32,
     pub maxcpus: u32,
+    /// In MiB.
+    pub memory: u32,
     pub timeout: Duration,
 }
 
@@ -50,8 +52,9 @@ fn qemu(boot: &Boot, initrd: &Path) -> Command {
     let machine = boot.arch.machine();
     let mut command = Command::new(machine.qemu);
     command.args(machine.options);
-    command.args(["-nodefaults", "-no-reboot", "-accel", "tcg", "-m", "512", "-display", "none"]);
+    command.args(["-nodefaults", "-no-reboot", "-accel", "tcg", "-display", "none"]);
     command.args(["-serial", "stdio"]);
+    command.arg("-m").arg(boot.memory.to_string());
     command.arg("-smp").arg(format!("{},maxcpus={}", boot.cpus, boot.maxcpus));
     command.arg("-kernel").arg(boot.kernel).arg("-initrd").arg(initrd);
     command.arg("-append").arg(format!("console={} panic=-1 quiet", machine.console));

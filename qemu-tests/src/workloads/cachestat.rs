@@ -40,8 +40,12 @@ pub fn steps() -> Vec<Step> {
         ("dirtied", Exactly(0)),
         ("buffer_dirtied", Exactly(0)),
     ];
-    const WRITTEN: &Slots =
-        &[("added", Exactly(PAGES)), ("dirtied", Exactly(PAGES)), ("buffer_dirtied", Exactly(PAGES))];
+    const WRITTEN: &Slots = &[
+        ("accessed", Exactly(0)),
+        ("added", Exactly(PAGES)),
+        ("dirtied", Exactly(PAGES)),
+        ("buffer_dirtied", Exactly(PAGES)),
+    ];
     // Four blocks a page.
     const WRITTEN_1K: &Slots =
         &[("added", Exactly(PAGES)), ("dirtied", Exactly(PAGES)), ("buffer_dirtied", Exactly(4 * PAGES))];
@@ -67,7 +71,8 @@ pub fn steps() -> Vec<Step> {
         ("dirtied", Exactly(0)),
         ("buffer_dirtied", Exactly(0)),
     ];
-    const SOILED: &Slots = &[("added", Exactly(0)), ("dirtied", Exactly(PAGES))];
+    const SOILED: &Slots =
+        &[("added", Exactly(0)), ("dirtied", Exactly(PAGES)), ("buffer_dirtied", Exactly(PAGES))];
     vec![
         step("nothing", |_| sys::sync(), wait, NONE, 0),
         step("96 pages written", |p| p.fresh_file("ext4-4k"), |p| p.write(PAGES), WRITTEN, PAGES),

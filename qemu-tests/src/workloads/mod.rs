@@ -8,7 +8,9 @@ mod softirq;
 use kmote_core::chart::Mode;
 
 use crate::guest::counters::Counter;
+use crate::guest::kmote::Kmote;
 use crate::guest::place::Place;
+use crate::guest::run::{Run, Subject};
 
 /// A piece of work between two readings.
 pub struct Step {
@@ -44,7 +46,6 @@ impl Step {
 pub enum Expected {
     Exactly(u64),
     /// Where no equality can be asked for, and why.
-    AtLeast(u64, &'static str),
     AtMost(u64, &'static str),
     Within(u64, u64, &'static str),
 }
@@ -53,7 +54,6 @@ impl Expected {
     pub fn holds(self, seen: u64) -> bool {
         match self {
             Self::Exactly(n) => seen == n,
-            Self::AtLeast(n, _) => seen >= n,
             Self::AtMost(n, _) => seen <= n,
             Self::Within(low, high, _) => (low..=high).contains(&seen),
         }
@@ -62,7 +62,6 @@ impl Expected {
     pub fn text(self) -> String {
         match self {
             Self::Exactly(n) => n.to_string(),
-            Self::AtLeast(n, _) => format!("≥{n}"),
             Self::AtMost(n, _) => format!("≤{n}"),
             Self::Within(low, high, _) => format!("{low}–{high}"),
         }
@@ -71,8 +70,19 @@ impl Expected {
     pub fn why(self) -> &'static str {
         match self {
             Self::Exactly(_) => "",
-            Self::AtLeast(_, why) | Self::AtMost(_, why) | Self::Within(_, _, why) => why,
+            Self::AtMost(_, why) | Self::Within(_, _, why) => why,
         }
+    }
+}
+
+/// A comparison that is more than steps, made while kmote is attached.
+pub type Check = fn(&mut Run, Subject, &mut Kmote) -> Result<(), String>;
+
+/// The module's own comparison, if it has one.
+pub fn check(module: &str) -> Option<Check> {
+    match module {
+        "softirq" => Some(softirq::check),
+        _ => None,
     }
 }
 
