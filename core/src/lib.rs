@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod apps;
 pub mod breaker;
 pub mod btf;
 pub mod chart;
@@ -22,6 +23,7 @@ pub mod module;
 pub mod modules;
 pub mod percpu;
 pub mod ratio;
+pub mod share;
 pub mod state;
 pub mod table;
 pub mod throttle;

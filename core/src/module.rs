@@ -4,6 +4,7 @@
 use crate::chart::{Chart, Mode};
 use crate::hook::Probe;
 use crate::memory::{self, Keep};
+use crate::share::Share;
 use crate::table::Table;
 
 /// The most slots a module has: 4 operations × 24 buckets, and some to spare.
@@ -30,6 +31,8 @@ pub struct Module {
     pub table: Option<Table>,
     /// What its programs keep from one event to the next.
     pub keeps: &'static [Keep],
+    /// What is drawn of it for each group of processes.
+    pub shares: &'static [Share],
 }
 
 /// A set of slots.
@@ -189,6 +192,7 @@ mod tests {
             charts: &[],
             table: None,
             keeps: &[],
+            shares: &[],
         };
         for (attached, live) in [
             (&[][..], [false, false, false, false]),

@@ -109,6 +109,7 @@ mod tests {
         }],
         table: None,
         keeps: &[],
+        shares: &[],
     };
 
     fn values(state: &State, live: Slots) -> [Option<i64>; 3] {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! cachestat: how often the page cache had what was asked of it.
 
+use crate::chart::Kind::{Line, Stacked};
 use crate::chart::{Chart, Dimension, Kind, Mode, Value};
 use crate::delta::Delta;
 use crate::hook::Hook::{Fentry, Kprobe, RawTracepoint, Tracepoint};
 use crate::hook::Probe;
 use crate::module::Module;
 use crate::ratio::percent;
+use crate::share::{Share, look, share};
 
 slots! { ACCESSED = "accessed", ADDED = "added", DIRTIED = "dirtied", BUFFER_DIRTIED = "buffer_dirtied" }
 
@@ -22,6 +24,7 @@ pub(super) const MODULE: Module = Module {
     charts: CHARTS,
     table: None,
     keeps: &[],
+    shares: SHARES,
 };
 
 const PROBES: &[Probe] = &[
@@ -130,6 +133,130 @@ const CHARTS: &[Chart] = &[
             Dimension::new("added", "added", Value::Counter(ADDED)),
             Dimension::new("dirtied", "dirtied", Value::Counter(DIRTIED)),
             Dimension::new("buffer_dirtied", "buffers dirtied", Value::Counter(BUFFER_DIRTIED)),
+        ],
+    ),
+];
+
+const SHARES: &[Share] = &[
+    share(
+        "Hit ratio",
+        "%",
+        Mode::Entry,
+        &[Value::Level(ALL, |delta| Some(Outcome::of(delta).ratio()))],
+        [
+            look(
+                "cachestat_hit_ratio",
+                "app.ebpf_cachestat_hit_ratio",
+                "page_cache",
+                Line,
+                20260,
+                &[("ratio", "ratio")],
+            ),
+            look(
+                "cachestat_ratio",
+                "cgroup.cachestat_ratio",
+                "page_cache",
+                Line,
+                45200,
+                &[("ratio", "ratio")],
+            ),
+            look(
+                "cachestat_ratio",
+                "systemd.service.cachestat_ratio",
+                "page_cache",
+                Line,
+                21100,
+                &[("percentage", "percentage")],
+            ),
+        ],
+    ),
+    share(
+        "Number of dirty pages",
+        "pages/s",
+        Mode::Entry,
+        &[Value::Counter(BUFFER_DIRTIED)],
+        [
+            look(
+                "cachestat_dirty_pages",
+                "app.ebpf_cachestat_dirty_pages",
+                "page_cache",
+                Line,
+                20261,
+                &[("pages", "pages")],
+            ),
+            look(
+                "cachestat_dirties",
+                "cgroup.cachestat_dirties",
+                "page_cache",
+                Line,
+                45201,
+                &[("dirty", "dirty")],
+            ),
+            look(
+                "cachestat_dirties",
+                "systemd.service.cachestat_dirties",
+                "page_cache",
+                Line,
+                21101,
+                &[("pages", "pages")],
+            ),
+        ],
+    ),
+    share(
+        "Number of accessed files",
+        "hits/s",
+        Mode::Entry,
+        &[Value::Sum(ALL, |delta| Outcome::of(delta).hits)],
+        [
+            look(
+                "cachestat_access",
+                "app.ebpf_cachestat_access",
+                "page_cache",
+                Stacked,
+                20262,
+                &[("hits", "hits")],
+            ),
+            look("cachestat_hits", "cgroup.cachestat_hits", "page_cache", Line, 45202, &[("hit", "hit")]),
+            look(
+                "cachestat_hits",
+                "systemd.service.cachestat_hits",
+                "page_cache",
+                Line,
+                21102,
+                &[("hits", "hits")],
+            ),
+        ],
+    ),
+    share(
+        "Files out of page cache",
+        "misses/s",
+        Mode::Entry,
+        &[Value::Sum(ALL, |delta| Outcome::of(delta).misses)],
+        [
+            look(
+                "cachestat_misses",
+                "app.ebpf_cachestat_misses",
+                "page_cache",
+                Stacked,
+                20263,
+                &[("misses", "misses")],
+            ),
+            look(
+                "cachestat_misses",
+                "cgroup.cachestat_misses",
+                "page_cache",
+                Line,
+                45203,
+                &[("miss", "miss")],
+            ),
+            look(
+                "cachestat_misses",
+                "systemd.service.cachestat_misses",
+                "page_cache",
+                Line,
+                21103,
+                &[("misses", "misses")],
+            ),
         ],
     ),
 ];

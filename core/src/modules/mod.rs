@@ -2,6 +2,7 @@
 //! The table of modules.
 
 use crate::module::{Module, check};
+use crate::share;
 
 /// Names the slots of a module once: a constant for each, its place, and `SLOTS`, their names.
 macro_rules! slots {
@@ -21,3 +22,4 @@ mod softirq;
 pub const MODULES: &[Module] = &[process::MODULE, cachestat::MODULE, softirq::MODULE];
 
 const _: () = check(MODULES);
+const _: () = share::check(MODULES);

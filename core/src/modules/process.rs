@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! process: tasks that begin, end and are released.
 
+use crate::chart::Kind::{Line, Stacked};
 use crate::chart::{Chart, Dimension, Kind, Mode, Value};
 use crate::delta::Delta;
 use crate::hook::Hook::{Fentry, Fexit, Kprobe, RawTracepoint, Record, Tracepoint};
 use crate::hook::Probe;
 use crate::module::Module;
+use crate::share::{CALLS, Share, look, share};
 
 slots! {
     PROCESS = "process",
@@ -26,6 +28,7 @@ pub(super) const MODULE: Module = Module {
     charts: CHARTS,
     table: None,
     keeps: &[],
+    shares: SHARES,
 };
 
 const PROBES: &[Probe] = &[
@@ -135,6 +138,81 @@ const CHARTS: &[Chart] = &[
         &[
             Dimension::new("_do_fork", "process", Value::Counter(PROCESS_ERROR)),
             Dimension::new("sys_clone", "thread", Value::Counter(THREAD_ERROR)),
+        ],
+    ),
+];
+
+/// A process that forks has begun the new one; one that waits for another has released it.
+const SHARES: &[Share] = &[
+    share(
+        "Processes started",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(PROCESS)],
+        [
+            look("process_start", "app.ebpf_process_start", "processes", Stacked, 20161, CALLS),
+            look(
+                "process_create",
+                "cgroup.process_create",
+                "processes",
+                Line,
+                45000,
+                &[("_do_fork", "process")],
+            ),
+            look("process_create", "systemd.service.process_create", "process", Stacked, 20065, CALLS),
+        ],
+    ),
+    share(
+        "Threads started",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(THREAD)],
+        [
+            look("thread_start", "app.ebpf_thread_start", "processes", Stacked, 20162, CALLS),
+            look(
+                "thread_create",
+                "cgroup.thread_create",
+                "processes",
+                Line,
+                45001,
+                &[("sys_clone", "thread")],
+            ),
+            look("thread_create", "systemd.service.thread_create", "process", Stacked, 20066, CALLS),
+        ],
+    ),
+    share(
+        "Tasks that ended",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(EXIT)],
+        [
+            look("task_exit", "app.ebpf_task_exit", "processes", Stacked, 20163, CALLS),
+            look("task_exit", "cgroup.task_exit", "processes", Line, 45002, &[("do_exit", "process")]),
+            look("task_exit", "systemd.service.task_exit", "process", Stacked, 20068, CALLS),
+        ],
+    ),
+    share(
+        "Tasks released",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(RELEASE)],
+        [
+            look("task_released", "app.ebpf_task_released", "processes", Stacked, 20164, CALLS),
+            look("task_close", "cgroup.task_close", "processes", Line, 45003, &[("release_task", "task")]),
+            look("task_close", "systemd.service.task_close", "process", Stacked, 20067, CALLS),
+        ],
+    ),
+    share(
+        "Processes and threads that could not be started",
+        "calls/s",
+        Mode::Return,
+        &[Value::Sum(&[PROCESS_ERROR, THREAD_ERROR], |delta| {
+            delta[PROCESS_ERROR].saturating_add(delta[THREAD_ERROR])
+        })],
+        [
+            look("task_error", "app.ebpf_task_error", "processes", Stacked, 20165, CALLS),
+            look("task_error", "cgroup.task_error", "processes", Line, 45004, &[("do_exit", "process")]),
+            look("task_error", "systemd.service.task_error", "process", Stacked, 20069, CALLS),
         ],
     ),
 ];

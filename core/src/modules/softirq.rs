@@ -32,6 +32,7 @@ pub(super) const MODULE: Module = Module {
     charts: CHARTS,
     table: None,
     keeps: &[Keep::PerCpu { map: "softirq_starts", words: SLOTS.len() }],
+    shares: &[],
 };
 
 // Raw tracepoints first: of perf-attached programs one that interrupts another is lost.

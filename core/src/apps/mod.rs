@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Attribution: whose work was it.
+
+pub mod groups;
+pub mod pattern;
+pub mod stat;
