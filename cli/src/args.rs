@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What was asked for: arguments, and the variables that Netdata sets.
 
+use crate::collector::Wanted;
+use crate::config::Directories;
+use crate::options::{COMMANDS, Command, FORMATS, KINDS, MODES, OPTIONS, Operand, OptionRow, SHELLS};
 use kmote_core::chart::Mode;
-use kmote_core::hook::Mechanism;
+use kmote_core::config::number;
 use kmote_core::module::Module;
 use kmote_core::modules::MODULES;
 use lexopt::prelude::*;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-/// What kmote is to do.
+/// In what form ticks are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Collect, and speak Netdata's protocol: the default.
-    Plugin,
-    /// Say what can be counted here, and why the rest cannot.
-    Check,
-    /// Print the raw counters each time a line comes in.
-    Slots,
-    /// Print how it is called.
-    Help,
-    /// Print the version.
-    Version,
+pub enum Format {
+    /// Netdata's plugin protocol.
+    Netdata,
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+    /// Prometheus' text format 0.0.4, which node_exporter's textfile collector reads.
+    Prometheus,
 }
 
 /// All that was asked for.
@@ -29,41 +28,41 @@ pub enum Command {
 pub struct Options {
     /// What to do.
     pub command: Command,
-    /// The interval in seconds: the largest of those given.
-    pub update_every: u32,
-    /// The modules, in the order of the table.
-    pub modules: Vec<&'static Module>,
+    /// The interval that was asked for.
+    pub seconds: Option<u32>,
+    /// The least interval, as Netdata has it.
+    pub least: Option<u32>,
+    /// The modules that were named, in the order of the table.
+    pub modules: Option<Vec<&'static Module>>,
     /// After how many ticks to stop.
     pub ticks: Option<u64>,
     /// The family of mechanisms to restrict to.
     pub only: Option<&'static str>,
     /// Whether to see how calls end.
-    pub mode: Mode,
+    pub mode: Option<Mode>,
+    /// In what form to write.
+    pub format: Format,
+    /// Where expositions go; nowhere is stdout.
+    pub output: Option<PathBuf>,
+    /// Whether kprobes may be used.
+    pub kprobes: bool,
+    /// Whether return probes may be used where they are known to crash the kernel.
+    pub allow_kretprobes: bool,
+    /// Whether privileges may be dropped.
+    pub sandbox: bool,
+    /// List hooked places only.
+    pub points: bool,
     /// Print for machines.
     pub json: bool,
+    /// The shell that completions are for.
+    pub shell: Option<&'static str>,
     /// What stands before `/proc` and `/sys`.
     pub prefix: PathBuf,
+    /// Where files are looked for.
+    pub directories: Directories,
     /// Whether Netdata started us.
     pub by_netdata: bool,
 }
-
-/// How kmote is called.
-pub const HELP: &str = "\
-kmote: a tiny collector of kernel metrics by eBPF
-
-kmote [SECONDS] [OPTIONS]   collect every SECONDS (1), and write Netdata's plugin protocol to stdout
-kmote check [--json]        for people: what can be counted here, by which hook, and why the rest cannot
-kmote slots                 for tests: print the raw counters each time a line comes on stdin
-
-  --modules A,B    only these modules
-  --only KIND      only hooks of one kind: fentry, raw_tp, kprobe or tp
-  --mode MODE      entry (default), or return: also hook returns, for the charts of errors
-  --ticks N        stop after N ticks
-  --json           with check: for machines
-  --help, --version
-
-Environment: NETDATA_UPDATE_EVERY (the least interval), NETDATA_HOST_PREFIX (stands before /proc and /sys).
-";
 
 impl Options {
     /// Reads the arguments, without the program's name, and the environment. A failure is a sentence for the user.
@@ -71,80 +70,137 @@ impl Options {
         arguments: impl IntoIterator<Item = OsString>,
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, String> {
-        let least = variable("NETDATA_UPDATE_EVERY").and_then(|value| value.to_str()?.parse().ok());
-        let mut options = Self {
-            command: Command::Plugin,
-            update_every: least.unwrap_or(1).max(1),
-            modules: MODULES.iter().collect(),
-            ticks: None,
-            only: None,
-            mode: Mode::Entry,
-            json: false,
-            prefix: variable("NETDATA_HOST_PREFIX")
-                .filter(|prefix| !prefix.is_empty())
-                .unwrap_or("/".into())
-                .into(),
-            by_netdata: least.is_some(),
-        };
+        let mut options = Self::unasked(&variable);
         let mut parser = lexopt::Parser::from_args(arguments);
         while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
-            let name = match argument {
+            let row = match argument {
                 Value(word) => {
                     options.take_word(&word.to_string_lossy())?;
                     continue;
                 }
-                Short('h') => "help".to_owned(),
-                Short('V') => "version".to_owned(),
-                Short(other) => return Err(unknown(&format!("-{other}"))),
-                Long(name) => name.to_owned(),
+                Short(letter) => {
+                    OPTIONS.iter().find(|row| row.letter == Some(letter)).ok_or(format!("-{letter}"))
+                }
+                Long(name) => OPTIONS.iter().find(|row| row.name == name).ok_or(format!("--{name}")),
             };
-            match name.as_str() {
-                "help" => options.command = Command::Help,
-                "version" => options.command = Command::Version,
-                "json" => options.json = true,
-                name => options.take_valued(name, &mut parser)?,
+            let row = row.map_err(|option| format!("{option}: no such option; see kmote --help"))?;
+            if row.operand == Operand::None {
+                options.take_switch(row);
+            } else {
+                let operand = parser.value().map_err(|error| error.to_string())?;
+                options.take_operand(row, &operand)?;
             }
         }
-        Ok(options)
+        options.agree()
     }
 
-    fn take_valued(&mut self, name: &str, parser: &mut lexopt::Parser) -> Result<(), String> {
-        if !["modules", "only", "mode", "ticks"].contains(&name) {
-            return Err(unknown(&format!("--{name}")));
+    fn unasked(variable: &impl Fn(&str) -> Option<OsString>) -> Self {
+        let least = variable("NETDATA_UPDATE_EVERY");
+        Self {
+            command: Command::Collect,
+            seconds: None,
+            least: least.as_ref().and_then(|word| number(word.to_str()?, 1, 86_400)),
+            modules: None,
+            ticks: None,
+            only: None,
+            mode: None,
+            format: Format::Netdata,
+            output: None,
+            kprobes: true,
+            allow_kretprobes: false,
+            sandbox: true,
+            points: false,
+            json: false,
+            shell: None,
+            prefix: variable("NETDATA_HOST_PREFIX")
+                .filter(|prefix| !prefix.is_empty())
+                .unwrap_or("/".into())
+                .into(),
+            directories: Directories::new(variable),
+            by_netdata: least.is_some(),
         }
-        let value = parser.value().map_err(|error| error.to_string())?;
-        let value = value.to_string_lossy();
-        match name {
-            "modules" => self.modules = modules(&value)?,
-            "only" => self.only = Some(family(&value)?),
-            "mode" => self.mode = mode(&value)?,
+    }
+
+    fn take_switch(&mut self, row: &OptionRow) {
+        match row.name {
+            "help" => self.command = Command::Help,
+            "version" => self.command = Command::Version,
+            "no-kprobes" => self.kprobes = false,
+            "allow-kretprobes" => self.allow_kretprobes = true,
+            "no-sandbox" => self.sandbox = false,
+            "points" => self.points = true,
+            _ => self.json = true,
+        }
+    }
+
+    fn take_operand(&mut self, row: &OptionRow, operand: &OsStr) -> Result<(), String> {
+        let text = operand.to_string_lossy();
+        let wrong = |wanted: &str| format!("--{} {text}: {wanted} is wanted", row.name);
+        let one_of = |words: &[&'static str]| {
+            let found = words.iter().copied().find(|word| *word == text);
+            found.ok_or_else(|| wrong(&format!("one of {}", words.join(", "))))
+        };
+        match row.name {
+            "modules" => self.modules = Some(modules(&text)?),
+            "only" => self.only = Some(one_of(KINDS)?),
+            "mode" => self.mode = Some(if one_of(MODES)? == "return" { Mode::Return } else { Mode::Entry }),
+            "format" => {
+                self.format = match one_of(FORMATS)? {
+                    "openmetrics" => Format::OpenMetrics,
+                    "prometheus" => Format::Prometheus,
+                    _ => Format::Netdata,
+                }
+            }
+            "output" => self.output = Some(operand.into()),
             _ => {
-                let ticks = value.parse().ok().filter(|ticks| *ticks > 0);
-                self.ticks =
-                    Some(ticks.ok_or(format!("--ticks {value}: a whole number of at least 1 is wanted"))?);
+                let ticks = text.parse().ok().filter(|ticks| *ticks > 0);
+                self.ticks = Some(ticks.ok_or_else(|| wrong("a whole number of at least 1"))?);
             }
         }
         Ok(())
     }
 
     fn take_word(&mut self, word: &str) -> Result<(), String> {
-        match word {
-            "check" => self.command = Command::Check,
-            "slots" => self.command = Command::Slots,
-            _ => {
-                let seconds = word.parse().ok().filter(|seconds| (1..=86_400).contains(seconds));
-                let seconds: u32 = seconds.ok_or_else(|| {
-                    format!("{word}: neither a command nor seconds from 1 to 86400; see kmote --help")
-                })?;
-                self.update_every = self.update_every.max(seconds);
-            }
+        if self.command == Command::Completions
+            && let Some(shell) = SHELLS.iter().find(|shell| **shell == word)
+        {
+            self.shell = Some(shell);
+        } else if let Some(row) = COMMANDS.iter().find(|row| !row.word.is_empty() && row.word == word) {
+            self.command = row.command;
+        } else {
+            let seconds = number(word, 1, 86_400);
+            self.seconds = Some(seconds.ok_or_else(|| {
+                format!("{word}: neither a command nor seconds from 1 to 86400; see kmote --help")
+            })?);
         }
         Ok(())
     }
-}
 
-fn unknown(option: &str) -> String {
-    format!("{option}: no such option; see kmote --help")
+    /// What cannot be asked for together.
+    fn agree(self) -> Result<Self, String> {
+        if self.output.is_some() && self.format == Format::Netdata {
+            return Err("--output: --format openmetrics or prometheus is wanted with it".to_owned());
+        }
+        if self.command == Command::Completions && self.shell.is_none() {
+            return Err(format!("completions: one of {} is wanted", SHELLS.join(", ")));
+        }
+        Ok(self)
+    }
+
+    /// The modules that were named, or else all.
+    pub fn all_or_named(&self) -> Vec<&'static Module> {
+        self.modules.clone().unwrap_or_else(|| MODULES.iter().collect())
+    }
+
+    /// The mode that was asked for, or else entry.
+    pub fn mode_or_entry(&self) -> Mode {
+        self.mode.unwrap_or(Mode::Entry)
+    }
+
+    /// The modules that were named, or else all, whatever the configuration says.
+    pub fn wanted(&self) -> Vec<Wanted> {
+        Wanted::all(self.all_or_named(), self.mode_or_entry())
+    }
 }
 
 /// The named modules, in the order of the table, each once.
@@ -157,51 +213,16 @@ fn modules(list: &str) -> Result<Vec<&'static Module>, String> {
     Ok(MODULES.iter().filter(|module| names.contains(&module.name)).collect())
 }
 
-fn family(word: &str) -> Result<&'static str, String> {
-    let families = Mechanism::ALL.map(Mechanism::family);
-    let found = families.into_iter().find(|family| *family == word);
-    found.ok_or_else(|| format!("--only {word}: one of fentry, raw_tp, kprobe, tp is wanted"))
-}
-
-fn mode(word: &str) -> Result<Mode, String> {
-    match word {
-        "entry" => Ok(Mode::Entry),
-        "return" => Ok(Mode::Return),
-        other => Err(format!("--mode {other}: entry or return is wanted")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kmote_core::hook::Mechanism;
 
     fn parse(arguments: &[&str], variables: &[(&str, &str)]) -> Result<Options, String> {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         };
         Options::parse(arguments.iter().map(OsString::from), variable)
-    }
-
-    #[test]
-    fn the_interval_is_the_largest_of_those_given() {
-        for (arguments, variable, expected) in [
-            (&[][..], None, 1),
-            (&["1"], None, 1),
-            (&["5"], None, 5),
-            (&[], Some("2"), 2),
-            (&["1"], Some("2"), 2),
-            (&["5"], Some("2"), 5),
-            (&["1"], Some("0"), 1),
-            (&["1"], Some("abc"), 1),
-        ] {
-            let variables: Vec<_> =
-                variable.map(|value| ("NETDATA_UPDATE_EVERY", value)).into_iter().collect();
-            assert_eq!(
-                parse(arguments, &variables).unwrap().update_every,
-                expected,
-                "{arguments:?} {variable:?}"
-            );
-        }
     }
 
     #[test]
@@ -216,18 +237,48 @@ mod tests {
                 "--mode",
                 "return",
                 "--ticks=3",
+                "--no-kprobes",
             ],
-            &[("NETDATA_HOST_PREFIX", "/host")],
+            &[("NETDATA_HOST_PREFIX", "/host"), ("NETDATA_UPDATE_EVERY", "2")],
         )
         .unwrap();
         assert_eq!(options.command, Command::Check);
         assert_eq!(
-            options.modules.iter().map(|module| module.name).collect::<Vec<_>>(),
+            options.modules.unwrap().iter().map(|module| module.name).collect::<Vec<_>>(),
             ["process", "cachestat"]
         );
-        assert!(options.json && options.only == Some("tp") && options.mode == Mode::Return);
+        assert!(options.json && options.only == Some("tp") && options.mode == Some(Mode::Return));
+        assert!(!options.kprobes && options.sandbox && !options.allow_kretprobes);
         assert_eq!((options.ticks, options.prefix), (Some(3), PathBuf::from("/host")));
+        assert_eq!((options.seconds, options.least, options.by_netdata), (None, Some(2), true));
         assert_eq!(parse(&[], &[]).unwrap().prefix, PathBuf::from("/"));
+    }
+
+    #[test]
+    fn intervals() {
+        for (arguments, variable, expected) in [
+            (&[][..], None, (None, None)),
+            (&["1"], None, (Some(1), None)),
+            (&[], Some("2"), (None, Some(2))),
+            (&["5"], Some("2"), (Some(5), Some(2))),
+            (&["1"], Some("0"), (Some(1), None)),
+            (&["1"], Some("abc"), (Some(1), None)),
+            (&["1"], Some("1.5"), (Some(1), None)),
+            (&["1"], Some("-1"), (Some(1), None)),
+        ] {
+            let variables: Vec<_> =
+                variable.map(|value| ("NETDATA_UPDATE_EVERY", value)).into_iter().collect();
+            let options = parse(arguments, &variables).unwrap();
+            assert_eq!((options.seconds, options.least), expected, "{arguments:?} {variable:?}");
+        }
+    }
+
+    #[test]
+    fn formats_and_shells() {
+        let options = parse(&["--format", "openmetrics", "--output", "/run/x.prom"], &[]).unwrap();
+        assert_eq!((options.format, options.output), (Format::OpenMetrics, Some("/run/x.prom".into())));
+        assert_eq!(parse(&["completions", "zsh"], &[]).unwrap().shell, Some("zsh"));
+        assert_eq!(parse(&["-V"], &[]).unwrap().command, Command::Version);
     }
 
     #[test]
@@ -240,12 +291,41 @@ mod tests {
             (&["99999999999"], "99999999999: neither"),
             (&["--modules", "proces"], "no module \"proces\"; there are: process, "),
             (&["--only", "ftrace"], "one of fentry, raw_tp, kprobe, tp"),
-            (&["--mode", "both"], "entry or return"),
+            (&["--mode", "both"], "one of entry, return"),
+            (&["--format", "xml"], "one of netdata, openmetrics, prometheus"),
+            (&["--output", "x"], "--format openmetrics"),
             (&["--ticks", "0"], "at least 1"),
             (&["--ticks"], "missing argument"),
+            (&["completions"], "one of bash, zsh, fish"),
         ] {
             let said = parse(arguments, &[]).unwrap_err();
             assert!(said.contains(part), "{arguments:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn the_kinds_are_those_of_the_mechanisms() {
+        let families = Mechanism::ALL.map(Mechanism::family);
+        assert!(families.iter().all(|family| KINDS.contains(family)));
+        assert!(KINDS.iter().all(|kind| families.contains(kind)));
+    }
+
+    #[test]
+    fn every_option_of_the_table_is_taken() {
+        for row in OPTIONS {
+            let operand = match row.operand {
+                Operand::None => None,
+                Operand::OneOf(words) => words.last().copied(),
+                Operand::Modules => Some("process"),
+                Operand::Number => Some("3"),
+                Operand::File => Some("f"),
+            };
+            let option = format!("--{}", row.name);
+            let mut arguments = vec![option.as_str()];
+            arguments.extend(operand);
+            arguments.extend((row.name == "output").then_some("--format=prometheus"));
+            let (asked, unasked) = (parse(&arguments, &[]), parse(&[], &[]));
+            assert_ne!(format!("{asked:?}"), format!("{unasked:?}"), "{arguments:?} changes nothing");
         }
     }
 }

@@ -2,7 +2,7 @@
 //! `kmote check`: what can be counted on this machine, by which hook, and why the rest cannot.
 
 use crate::args::Options;
-use crate::collector::Collector;
+use crate::collector::{Collector, Wanted};
 use crate::protocol::Sent;
 use crate::report::{self, Standing};
 use kmote_bpf::kernel::{CAPABILITIES, Kernel, Kprobes};
@@ -41,12 +41,13 @@ struct ProbeRow {
 
 /// Attaches everything once, to see, and lets it go.
 pub fn run(kernel: &Kernel, options: &Options) -> Findings {
-    let (collector, errors) = Collector::start(kernel, &options.modules, options.mode);
+    let (modules, mode) = (options.all_or_named(), options.mode_or_entry());
+    let (collector, errors) = Collector::start(kernel, &Wanted::all(modules.iter().copied(), mode));
     let mut rows = Vec::new();
-    for module in &options.modules {
+    for module in &modules {
         let attached = collector.attached().find(|attached| attached.module.name == module.name);
         let error = errors.iter().find(|error| error.module == module.name);
-        rows.extend(module.charts.iter().map(|chart| row(module, chart, attached, error, options.mode)));
+        rows.extend(module.charts.iter().map(|chart| row(module, chart, attached, error, mode)));
     }
     let memory = collector.attached().filter(|attached| attached.counts()).map(Attached::memory).sum();
     let works = rows.iter().any(|row| row.standing != Standing::Off);

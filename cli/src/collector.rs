@@ -9,11 +9,28 @@ use kmote_core::module::{MAX_SLOTS, Module};
 use kmote_core::state::State;
 use ufmt::uWrite;
 
+/// A module that is wanted, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Its row.
+    pub module: &'static Module,
+    /// Whether to see how calls end.
+    pub mode: Mode,
+    /// On every how many ticks it is read.
+    pub ticks: u32,
+}
+
+impl Wanted {
+    /// These modules, on every tick.
+    pub fn all(modules: impl IntoIterator<Item = &'static Module>, mode: Mode) -> Vec<Self> {
+        modules.into_iter().map(|module| Self { module, mode, ticks: 1 }).collect()
+    }
+}
+
 /// All modules that count, with the buffers that their reads need. Made once; after that nothing grows.
 #[derive(Debug)]
 pub struct Collector {
     running: Vec<Running>,
-    mode: Mode,
     buffer: Vec<u64>,
     sums: [u64; MAX_SLOTS],
 }
@@ -22,24 +39,33 @@ pub struct Collector {
 struct Running {
     attached: Attached,
     state: State,
+    mode: Mode,
+    /// On every how many ticks it is read, and whether this is one.
+    ticks: u32,
+    due: bool,
     /// When each chart was last sent, in microseconds; 0 for never.
-    sent: Vec<u64>,
+    moments: Vec<u64>,
     /// Whether the last read failed, so that a lasting fault is said once.
     failed: bool,
 }
 
 impl Collector {
     /// Attaches the modules; those of which nothing can be had are in the second list, with the reason.
-    pub fn start(kernel: &Kernel, modules: &[&'static Module], mode: Mode) -> (Self, Vec<Error>) {
+    pub fn start(kernel: &Kernel, wanted: &[Wanted]) -> (Self, Vec<Error>) {
         let (mut running, mut errors) = (Vec::new(), Vec::new());
-        for module in modules {
-            match attach_module(kernel, module, mode) {
-                Ok(attached) => running.push(Running::new(attached)),
+        for one in wanted {
+            match attach_module(kernel, one.module, one.mode) {
+                Ok(attached) => running.push(Running::new(attached, one)),
                 Err(error) => errors.push(error),
             }
         }
         let words = running.iter().map(|module| module.attached.words()).max().unwrap_or(0);
-        (Self { running, mode, buffer: vec![0; words], sums: [0; MAX_SLOTS] }, errors)
+        (Self { running, buffer: vec![0; words], sums: [0; MAX_SLOTS] }, errors)
+    }
+
+    /// The modules as they were attached, and in which mode.
+    pub fn modes(&self) -> impl Iterator<Item = (&Attached, Mode)> {
+        self.running.iter().map(|running| (&running.attached, running.mode))
     }
 
     /// The modules as they were attached.
@@ -57,9 +83,17 @@ impl Collector {
         self.running.is_empty()
     }
 
-    /// Reads every module once. A module that cannot be read keeps its values, and `complain` hears of it once.
-    pub fn read(&mut self, mut complain: impl FnMut(&Error)) {
+    /// Turns to the tick of this number: the modules that are read on every second one, say, are due on even ones. All are
+    /// due before the first turn.
+    pub fn turn(&mut self, tick: u64) {
         for running in &mut self.running {
+            running.due = tick % u64::from(running.ticks.max(1)) == 0;
+        }
+    }
+
+    /// Reads every module that is due once. A module that cannot be read keeps its values, and `complain` hears of it once.
+    pub fn read(&mut self, mut complain: impl FnMut(&Error)) {
+        for running in self.running.iter_mut().filter(|running| running.due) {
             let read = running.attached.read(&mut self.buffer, &mut self.sums);
             if let (Err(error), false) = (&read, running.failed) {
                 complain(error);
@@ -73,14 +107,16 @@ impl Collector {
 
     /// Declares all charts that can be told.
     pub fn announce<W: uWrite>(&self, out: &mut W, update_every: u32) -> Result<(), W::Error> {
-        self.running.iter().try_for_each(|running| running.sent_as(self.mode).announce(out, update_every))
+        self.running
+            .iter()
+            .try_for_each(|running| running.sent().announce(out, update_every.saturating_mul(running.ticks)))
     }
 
     /// Sends the values of the read made at `now` microseconds.
     pub fn values<W: uWrite>(&mut self, out: &mut W, now: u64) -> Result<(), W::Error> {
-        for running in self.running.iter_mut().filter(|running| !running.failed) {
-            let sent = running.sent_as(self.mode);
-            sent.values(out, &running.state, now, &mut running.sent)?;
+        for running in self.running.iter_mut().filter(|running| running.due && !running.failed) {
+            let sent = running.sent();
+            sent.values(out, &running.state, now, &mut running.moments)?;
         }
         Ok(())
     }
@@ -100,12 +136,20 @@ impl Collector {
 }
 
 impl Running {
-    fn new(attached: Attached) -> Self {
-        let charts = attached.module.charts.len();
-        Self { attached, state: State::default(), sent: vec![0; charts], failed: false }
+    fn new(attached: Attached, wanted: &Wanted) -> Self {
+        let (moments, ticks) = (vec![0; attached.module.charts.len()], wanted.ticks);
+        Self {
+            attached,
+            state: State::default(),
+            mode: wanted.mode,
+            ticks,
+            due: true,
+            moments,
+            failed: false,
+        }
     }
 
-    fn sent_as(&self, mode: Mode) -> Sent<'static> {
-        Sent { module: self.attached.module, live: self.attached.live, mode }
+    fn sent(&self) -> Sent<'static> {
+        Sent { module: self.attached.module, live: self.attached.live, mode: self.mode }
     }
 }

@@ -4,8 +4,11 @@
 pub mod args;
 pub mod check;
 pub mod collector;
+pub mod config;
 pub mod lifeline;
+pub mod manual;
 pub mod names;
+pub mod options;
 pub mod output;
 pub mod plugin;
 pub mod protocol;

@@ -3,9 +3,11 @@
 
 use kmote_bpf::kernel::Kernel;
 use kmote_bpf::{attach, sys};
-use kmote_cli::args::{Command, HELP, Options};
+use kmote_cli::args::Options;
+use kmote_cli::config;
+use kmote_cli::options::Command;
 use kmote_cli::plugin::{self, Ending};
-use kmote_cli::{check, slots};
+use kmote_cli::{check, manual, slots};
 use std::env;
 use std::io;
 use std::process::ExitCode;
@@ -32,23 +34,40 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> io::Result<Ending> {
     match options.command {
-        Command::Help => return say(HELP),
-        Command::Version => return say(concat!("kmote ", env!("CARGO_PKG_VERSION"), "\n")),
-        Command::Plugin | Command::Check | Command::Slots => {}
+        Command::Help => say(&manual::help()),
+        Command::Version => say(concat!("kmote ", env!("CARGO_PKG_VERSION"), "\n")),
+        Command::Man => say(&manual::page()),
+        Command::Completions => say(&manual::completions(options.shell.unwrap_or_default())),
+        Command::Config => say(&config::print(options)),
+        Command::Check => {
+            let findings = check::run(&ask(options), options);
+            say(&findings.text)?;
+            Ok(if findings.works { Ending::Asked } else { Ending::Nothing })
+        }
+        Command::Slots => slots::run(&ask(options), options).map(|()| Ending::Asked),
+        Command::Collect | Command::Once | Command::Top => collect(options),
     }
+}
+
+fn collect(options: &Options) -> io::Result<Ending> {
+    let (settings, complaints) = config::load(options);
+    for complaint in complaints {
+        eprintln!("kmote: {complaint}");
+    }
+    if settings.wanted().is_empty() {
+        eprintln!("kmote: every module is switched off; `kmote config` says where");
+        return say("DISABLE\n").map(|_| Ending::Nothing);
+    }
+    plugin::run(&ask(options), &settings, options)
+}
+
+/// Gathers the facts of the kernel, and makes room for what is loaded into it.
+fn ask(options: &Options) -> Kernel {
     // Where this is refused, it is tried without: from 5.11 on the limit does not matter.
     let _ = sys::raise_locked_memory();
     let kernel = Kernel::ask(&options.prefix, options.only);
     attach::sweep(&kernel);
-    match options.command {
-        Command::Check => {
-            let findings = check::run(&kernel, options);
-            say(&findings.text)?;
-            Ok(if findings.works { Ending::Asked } else { Ending::Nothing })
-        }
-        Command::Slots => slots::run(&kernel, options).map(|()| Ending::Asked),
-        _ => plugin::run(&kernel, options),
-    }
+    kernel
 }
 
 fn say(text: &str) -> io::Result<Ending> {

@@ -3,7 +3,8 @@
 
 use crate::args::Options;
 use crate::collector::Collector;
-use crate::lifeline::Lifeline;
+use crate::config::Settings;
+use crate::lifeline::{self, Lifeline};
 use crate::output::{Output, Page};
 use crate::report;
 use kmote_bpf::kernel::Kernel;
@@ -21,19 +22,19 @@ pub enum Ending {
 }
 
 /// Collects until told to stop.
-pub fn run(kernel: &Kernel, options: &Options) -> io::Result<Ending> {
+pub fn run(kernel: &Kernel, settings: &Settings, options: &Options) -> io::Result<Ending> {
     if io::stdout().is_terminal() && !options.by_netdata {
         eprintln!("kmote: what follows is Netdata's plugin protocol; for people there is `kmote check`");
     }
     let mut lifeline = Lifeline::new(options.by_netdata)?;
     let mut output = Output::stdout()?;
-    let (mut collector, errors) = Collector::start(kernel, &options.modules, options.mode);
-    report::start(&collector, &errors, options.mode);
+    let (mut collector, errors) = Collector::start(kernel, &settings.wanted());
+    report::start(&collector, &errors);
     collector.keep_what_counts();
     let ending = if collector.is_empty() {
         disable(&mut lifeline, &mut output)
     } else {
-        collect(&mut collector, &mut lifeline, &mut output, options)
+        collect(&mut collector, &mut lifeline, &mut output, settings, options.ticks)
     };
     match ending {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Ending::Asked),
@@ -51,16 +52,19 @@ fn collect(
     collector: &mut Collector,
     lifeline: &mut Lifeline,
     output: &mut Output,
-    options: &Options,
+    settings: &Settings,
+    ticks: Option<u64>,
 ) -> io::Result<Ending> {
-    let (start, interval) = (Instant::now(), Duration::from_secs(options.update_every.into()));
+    let every = settings.update_every.value;
+    let (start, interval) = (Instant::now(), Duration::from_secs(every.into()));
     let mut page = Page::default();
-    collector.announce(&mut page, options.update_every).map_err(|_| full())?;
+    collector.announce(&mut page, every).map_err(|_| full())?;
     let mut going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;
     collector.read(report::fault);
-    let mut ticks = options.ticks.unwrap_or(u64::MAX);
+    let mut ticks = ticks.unwrap_or(u64::MAX);
     while going && ticks > 0 && lifeline.until_tick(output.as_fd(), interval)? {
         page.clear();
+        collector.turn(lifeline::tick_number(interval));
         collector.read(report::fault);
         collector.values(&mut page, microseconds(start)).map_err(|_| full())?;
         going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;

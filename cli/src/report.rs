@@ -10,11 +10,11 @@ use kmote_core::hook::{Probe, Refusal};
 use kmote_core::module::Module;
 
 /// Says at start what is lost, and how much of the kernel's memory the rest takes.
-pub fn start(collector: &Collector, errors: &[Error], mode: Mode) {
+pub fn start(collector: &Collector, errors: &[Error]) {
     for error in errors {
         eprintln!("kmote: {error}");
     }
-    for attached in collector.attached() {
+    for (attached, mode) in collector.modes() {
         for (probe, outcome) in lost(attached) {
             let costs = costs(attached.module, probe, mode);
             eprintln!(

@@ -10,7 +10,7 @@ use std::io::{self, BufRead, Write};
 /// Prints a line `hook MODULE EVENT MECHANISM TARGET` for each probe (`hook MODULE EVENT off REASON` for a lost one)
 /// and `ready`; then, for each line of stdin, a line `slot MODULE NAME TOTAL` for each true slot and `done`.
 pub fn run(kernel: &Kernel, options: &Options) -> io::Result<()> {
-    let (mut collector, errors) = Collector::start(kernel, &options.modules, options.mode);
+    let (mut collector, errors) = Collector::start(kernel, &options.wanted());
     let mut out = io::stdout().lock();
     for error in &errors {
         eprintln!("kmote: {error}");

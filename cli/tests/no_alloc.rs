@@ -3,10 +3,9 @@
 #![allow(unsafe_code)]
 
 use kmote_bpf::kernel::Kernel;
-use kmote_cli::collector::Collector;
+use kmote_cli::collector::{Collector, Wanted};
 use kmote_cli::output::Page;
 use kmote_core::chart::Mode;
-use kmote_core::module::Module;
 use kmote_core::modules::MODULES;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
@@ -44,8 +43,7 @@ fn a_thousand_ticks_allocate_nothing() {
     kmote_bpf::object::quiet();
     let _ = kmote_bpf::sys::raise_locked_memory();
     let kernel = Kernel::ask(Path::new("/"), None);
-    let modules: Vec<&'static Module> = MODULES.iter().collect();
-    let (mut collector, _) = Collector::start(&kernel, &modules, Mode::Return);
+    let (mut collector, _) = Collector::start(&kernel, &Wanted::all(MODULES, Mode::Return));
     collector.keep_what_counts();
     assert!(!collector.is_empty(), "this test attaches programs: run it as root, on a kernel with BPF");
     let mut page = Page::default();

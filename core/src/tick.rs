@@ -9,6 +9,12 @@ pub const fn wait(now: u64, interval: u64) -> u64 {
     if interval == 0 { 1 } else { interval - now % interval }
 }
 
+/// The number of the multiple of `interval` that is nearest to `now`: a tick comes a little after its multiple, and
+/// where the clock was set a little before it.
+pub const fn number(now: u64, interval: u64) -> u64 {
+    if interval == 0 { 0 } else { now / interval + (now % interval > interval / 2) as u64 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -26,6 +32,23 @@ mod tests {
             (7, 1, 1),
         ] {
             assert_eq!(wait(now, interval), expected, "at {now} every {interval}");
+        }
+    }
+
+    #[test]
+    fn ticks_have_the_number_of_the_nearest_multiple() {
+        for (now, interval, expected) in [
+            (0, 10, 0),
+            (1, 10, 0),
+            (5, 10, 0),
+            (6, 10, 1),
+            (9, 10, 1),
+            (10, 10, 1),
+            (29, 10, 3),
+            (7, 0, 0),
+            (u64::MAX, 1, u64::MAX),
+        ] {
+            assert_eq!(number(now, interval), expected, "at {now} every {interval}");
         }
     }
 

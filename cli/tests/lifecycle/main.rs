@@ -8,6 +8,7 @@ mod support;
 #[path = "../support/protocol_faults.rs"]
 mod protocol_faults;
 
+mod configuration;
 mod ends;
 mod starts;
 mod system_calls;

@@ -17,6 +17,9 @@ pub const SOON: Duration = Duration::from_secs(1);
 /// Far more than any start or tick takes on a loaded machine.
 pub const LONG: Duration = Duration::from_secs(20);
 
+/// A folder that is not there.
+const NOWHERE: &str = "/nonexistent";
+
 /// A command line of the binary, without what Netdata may have set around the test.
 pub fn kmote(arguments: &[&str]) -> Command {
     without_netdata(Command::new(KMOTE), arguments)
@@ -33,6 +36,8 @@ fn without_netdata(mut command: Command, arguments: &[&str]) -> Command {
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("NETDATA_")) {
         command.env_remove(name);
     }
+    // Nor what the machine's own Netdata is told by its files.
+    command.env("NETDATA_USER_CONFIG_DIR", NOWHERE).env("NETDATA_STOCK_CONFIG_DIR", NOWHERE);
     command.args(arguments);
     command
 }

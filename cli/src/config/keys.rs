@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The keys that are known: those that are heeded, and those of Netdata's plugin that have no meaning here, and why.
+
+use kmote_core::module::Module;
+use kmote_core::modules::MODULES;
+
+/// A key that is heeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// Seconds from read to read.
+    UpdateEvery,
+    /// Entry or return.
+    Mode,
+    /// Whether kprobes are used at all.
+    Kprobes,
+    /// Whether privileges are dropped after the start.
+    Sandbox,
+}
+
+impl Key {
+    /// What its values look like.
+    pub const fn wanted(self) -> &'static str {
+        match self {
+            Self::UpdateEvery => "a whole number of seconds from 1 to 86400 is wanted",
+            Self::Mode => "entry or return is wanted",
+            Self::Kprobes | Self::Sandbox => YES_OR_NO,
+        }
+    }
+
+    /// Whether a module may have its own.
+    pub const fn of_modules(self) -> bool {
+        matches!(self, Self::UpdateEvery | Self::Mode)
+    }
+}
+
+/// What a boolean looks like.
+pub const YES_OR_NO: &str = "yes or no is wanted";
+
+/// The keys that are heeded under their names; the first name is the one that is printed.
+pub const HEEDED: &[(&str, Key)] = &[
+    ("update every", Key::UpdateEvery),
+    ("ebpf load mode", Key::Mode),
+    ("load", Key::Mode),
+    ("kprobes", Key::Kprobes),
+    ("sandbox", Key::Sandbox),
+];
+
+/// The section of what is for all modules; in a module's file, for that one.
+pub const GLOBAL: &str = "global";
+/// The section that switches modules on and off.
+pub const PROGRAMS: &str = "ebpf programs";
+
+/// Netdata's other names of modules, in `[ebpf programs]` and as file names.
+const ALIASES: &[(&str, &str)] = &[("network viewer", "socket"), ("network", "socket")];
+
+/// The module that is called so.
+pub fn module(name: &str) -> Option<usize> {
+    let real = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, real)| real);
+    MODULES.iter().position(|module| module.name == real)
+}
+
+/// The names of a module's files, without `.conf`: the weaker first.
+pub fn stems(module: &Module) -> impl Iterator<Item = &'static str> {
+    let aliases = ALIASES.iter().filter(|(alias, real)| *real == module.name && !alias.contains(' '));
+    aliases.map(|(alias, _)| *alias).chain([module.name])
+}
+
+/// A key of Netdata's plugin that is known, and not heeded.
+struct Ignored {
+    section: &'static str,
+    /// The keys; none stands for all of the section.
+    keys: &'static [&'static str],
+    /// The values with which the key asks for nothing that kmote does not do anyway.
+    harmless: &'static [&'static str],
+    why: &'static str,
+}
+
+const NO: &[&str] = &["no", "off", "false"];
+const YES: &[&str] = &["yes", "on", "true"];
+const ANY: &[&str] = &["*"];
+
+const fn ignored(
+    section: &'static str,
+    keys: &'static [&'static str],
+    harmless: &'static [&'static str],
+    why: &'static str,
+) -> Ignored {
+    Ignored { section, keys, harmless, why }
+}
+
+const IGNORED: &[Ignored] = &[
+    ignored(GLOBAL, &["apps", "cgroups"], NO, "kmote counts for the whole machine"),
+    ignored(GLOBAL, &["disable apps"], YES, "kmote counts for the whole machine"),
+    ignored(GLOBAL, &["pid table size"], &["32768"], "kmote has no table of processes"),
+    ignored(
+        GLOBAL,
+        &["btf path"],
+        &["/sys/kernel/btf", "/sys/kernel/btf/"],
+        "kmote asks the running kernel for its BTF",
+    ),
+    ignored(
+        GLOBAL,
+        &["ebpf type format", "ebpf object flavor"],
+        &["auto", "buffer"],
+        "kmote has one object for all kernels",
+    ),
+    ignored(
+        GLOBAL,
+        &["ebpf co-re tracing"],
+        &["trampoline"],
+        "kmote takes the cheapest hook that the kernel offers; --only restricts it",
+    ),
+    ignored(GLOBAL, &["collect pid"], &["real parent"], "kmote attributes work to the process that did it"),
+    ignored(GLOBAL, &["maps per core"], YES, "kmote's counters are per CPU, so that none is lost"),
+    ignored(GLOBAL, &["lifetime"], &["300"], "kmote runs until it is stopped"),
+    ignored(
+        GLOBAL,
+        &[
+            "socket monitoring table size",
+            "udp connection table size",
+            "bandwidth table size",
+            "ipv4 connection table size",
+            "ipv6 connection table size",
+            "maximum dimensions",
+        ],
+        ANY,
+        "kmote has no table of connections",
+    ),
+    ignored(
+        PROGRAMS,
+        &["network connections", "network connection monitoring", "dns"],
+        NO,
+        "kmote does not list connections",
+    ),
+    ignored("network connections", &[], ANY, "kmote does not list connections"),
+    ignored("service name", &[], ANY, "kmote does not list connections"),
+    ignored("ipc", &[], ANY, "kmote needs no other plugin"),
+    ignored("syscalls", &[], YES, "kmote counts all calls of a module, or none"),
+    ignored("filesystem", &[], YES, "kmote watches the filesystems that the kernel has"),
+];
+
+/// Netdata's modules, some of which kmote may not have.
+const THEIRS: &[&str] = &[
+    "network viewer",
+    "cachestat",
+    "dcstat",
+    "disk",
+    "fd",
+    "filesystem",
+    "hardirq",
+    "mdflush",
+    "mount",
+    "oomkill",
+    "process",
+    "shm",
+    "socket",
+    "softirq",
+    "swap",
+    "sync",
+    "vfs",
+];
+
+/// Why a key of Netdata's plugin says nothing to us: `None` when the key is not known at all, `Some(None)` when its
+/// value asks for nothing that is missed.
+pub fn ignored_key(section: &str, key: &str, value: &str) -> Option<Option<&'static str>> {
+    let is_it = |row: &&Ignored| row.section == section && (row.keys.is_empty() || row.keys.contains(&key));
+    if let Some(row) = IGNORED.iter().find(is_it) {
+        let harmless = row.harmless.iter().any(|word| *word == "*" || word.eq_ignore_ascii_case(value));
+        return Some((!harmless).then_some(row.why));
+    }
+    let theirs = section == PROGRAMS && THEIRS.contains(&key);
+    theirs.then(|| (!NO.contains(&value)).then_some("kmote has no such module"))
+}
+
+/// Whether a section is known, though nothing in it may be heeded.
+pub fn ignored_section(section: &str) -> bool {
+    IGNORED.iter().any(|row| row.section == section)
+}

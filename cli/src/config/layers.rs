@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The layers of configuration, each key of a stronger file in the place of the weaker one's, and what is wrong with them.
+
+use super::files::{Scope, Text};
+use super::keys::{self, Key};
+use super::settings::{Origin, Setting, Settings};
+use kmote_core::chart::Mode;
+use kmote_core::config::{self, Line};
+use kmote_core::module::Module;
+use kmote_core::modules::MODULES;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// The longest list of complaints; a file of another kind has one for each line.
+const MOST: usize = 20;
+
+/// What the files say of one module.
+#[derive(Clone, Debug)]
+pub struct OfModule {
+    pub on: Setting<bool>,
+    pub update_every: Option<Setting<u32>>,
+    pub mode: Option<Setting<Mode>>,
+}
+
+/// What the files say, without arguments and environment.
+#[derive(Debug)]
+pub struct Layers {
+    pub update_every: Setting<u32>,
+    pub mode: Setting<Mode>,
+    pub kprobes: Setting<bool>,
+    pub sandbox: Setting<bool>,
+    /// In the order of the table.
+    pub modules: Vec<OfModule>,
+    wrong: Vec<Wrong>,
+    said: BTreeSet<String>,
+}
+
+/// A line that is not heeded.
+#[derive(Debug)]
+struct Wrong {
+    path: Rc<str>,
+    line: usize,
+    what: String,
+    /// Whose value stands instead.
+    instead: Option<(Option<usize>, Target)>,
+}
+
+/// What a line would have set.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    Key(Key),
+    On,
+}
+
+impl Default for Layers {
+    fn default() -> Self {
+        let built_in = |module: &Module| OfModule {
+            on: Setting::new(module.on_by_default, Origin::BuiltIn),
+            update_every: None,
+            mode: None,
+        };
+        Self {
+            update_every: Setting::new(1, Origin::BuiltIn),
+            mode: Setting::new(Mode::Entry, Origin::BuiltIn),
+            kprobes: Setting::new(true, Origin::BuiltIn),
+            sandbox: Setting::new(true, Origin::BuiltIn),
+            modules: MODULES.iter().map(built_in).collect(),
+            wrong: Vec::new(),
+            said: BTreeSet::new(),
+        }
+    }
+}
+
+/// Where a line stands.
+struct Place<'a> {
+    text: &'a Text,
+    section: &'a str,
+    line: usize,
+}
+
+impl Layers {
+    /// Puts a file on top.
+    pub fn apply(&mut self, text: &Text) {
+        let mut place = Place { text, section: "", line: 0 };
+        for line in text.bytes.split(|byte| *byte == b'\n') {
+            place.line += 1;
+            match config::line(line) {
+                Line::Nothing => {}
+                Line::Section(name) => {
+                    place.section = name;
+                    self.enter(&place);
+                }
+                Line::Entry { key, value } => self.entry(&place, key, value),
+                Line::Malformed(fault, column) => {
+                    self.complain(
+                        &place,
+                        format!("at byte {column}: {fault}; the line is passed over"),
+                        None,
+                    );
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, place: &Place<'_>) {
+        let section = place.section;
+        let ours = matches!(place.text.scope, Scope::Own) && keys::module(section).is_some();
+        if section != keys::GLOBAL && section != keys::PROGRAMS && !ours && !keys::ignored_section(section) {
+            self.once(place, format!("[{section}]"), "there is no such section here; it is passed over");
+        }
+    }
+
+    fn entry(&mut self, place: &Place<'_>, key: &str, value: &str) {
+        let of = match (place.text.scope, place.section) {
+            (Scope::Main | Scope::Own, keys::PROGRAMS) if keys::module(key).is_some() => {
+                return self.switch(place, key, value);
+            }
+            (Scope::Main | Scope::Own, keys::GLOBAL) => None,
+            (Scope::Module(module), keys::GLOBAL) => keys::module(module.name),
+            (Scope::Own, section) if keys::module(section).is_some() => keys::module(section),
+            _ => return self.other(place, key, value),
+        };
+        match keys::HEEDED.iter().find(|(name, known)| *name == key && (of.is_none() || known.of_modules())) {
+            Some((_, known)) => self.set(place, of, *known, key, value),
+            None => self.other(place, key, value),
+        }
+    }
+
+    /// `[ebpf programs]`
+    fn switch(&mut self, place: &Place<'_>, key: &str, value: &str) {
+        let Some(module) = keys::module(key) else { return };
+        let (origin, read) = (origin(place), config::boolean(value));
+        match (read, self.modules.get_mut(module)) {
+            (Some(on), Some(of)) => of.on = Setting::new(on, origin),
+            _ => self.bad(place, key, value, keys::YES_OR_NO, (Some(module), Target::On)),
+        }
+    }
+
+    fn set(&mut self, place: &Place<'_>, of: Option<usize>, known: Key, key: &str, value: &str) {
+        let origin = origin(place);
+        let taken = match known {
+            Key::UpdateEvery => config::number(value, 1, 86_400).map(|seconds| {
+                let setting = Setting::new(seconds, origin);
+                match of.and_then(|module| self.modules.get_mut(module)) {
+                    Some(module) => module.update_every = Some(setting),
+                    None => {
+                        self.update_every = setting;
+                        self.modules.iter_mut().for_each(|module| module.update_every = None);
+                    }
+                }
+            }),
+            Key::Mode => mode(value).map(|mode| {
+                let setting = Setting::new(mode, origin);
+                match of.and_then(|module| self.modules.get_mut(module)) {
+                    Some(module) => module.mode = Some(setting),
+                    None => {
+                        self.mode = setting;
+                        self.modules.iter_mut().for_each(|module| module.mode = None);
+                    }
+                }
+            }),
+            Key::Kprobes => config::boolean(value).map(|on| self.kprobes = Setting::new(on, origin)),
+            Key::Sandbox => config::boolean(value).map(|on| self.sandbox = Setting::new(on, origin)),
+        };
+        if taken.is_none() {
+            self.bad(place, key, value, known.wanted(), (of, Target::Key(known)));
+        }
+    }
+
+    /// A key that is not heeded.
+    fn other(&mut self, place: &Place<'_>, key: &str, value: &str) {
+        match keys::ignored_key(place.section, key, value) {
+            Some(None) => {}
+            Some(Some(why)) => self.once(place, format!("{key} = {value}"), why),
+            // Said of the section as a whole.
+            None if place.section != keys::GLOBAL
+                && place.section != keys::PROGRAMS
+                && !place.section.is_empty() => {}
+            None => self.once(place, key.to_owned(), "there is no such key here; it is passed over"),
+        }
+    }
+
+    /// Says something once of all files. In a stock file nobody meant it.
+    fn once(&mut self, place: &Place<'_>, what: String, why: &str) {
+        if !place.text.stock && self.said.insert(what.clone()) {
+            self.complain(place, format!("{what}: {why}"), None);
+        }
+    }
+
+    fn bad(&mut self, place: &Place<'_>, key: &str, value: &str, wanted: &str, of: (Option<usize>, Target)) {
+        self.complain(place, format!("{key} = {value}: {wanted}"), Some(of));
+    }
+
+    fn complain(&mut self, place: &Place<'_>, what: String, instead: Option<(Option<usize>, Target)>) {
+        self.wrong.push(Wrong { path: Rc::clone(&place.text.path), line: place.line, what, instead });
+    }
+
+    /// A sentence for each line that is not heeded, and for a bad value what stands instead.
+    pub fn complaints(&self, settings: &Settings) -> Vec<String> {
+        let sentence = |wrong: &Wrong| {
+            let instead = wrong.instead.map(|(module, target)| match target {
+                Target::On => settings.shown_on(module),
+                Target::Key(key) => settings.shown(key, module),
+            });
+            let instead = instead.map(|value| format!("; {value} is used")).unwrap_or_default();
+            format!("{}:{}: {}{instead}", wrong.path, wrong.line, wrong.what)
+        };
+        let mut all: Vec<_> = self.wrong.iter().take(MOST).map(sentence).collect();
+        if let more @ 1.. = self.wrong.len().saturating_sub(MOST) {
+            all.push(format!("and {more} more lines of the configuration are not heeded"));
+        }
+        all
+    }
+}
+
+fn origin(place: &Place<'_>) -> Origin {
+    Origin::File(Rc::clone(&place.text.path), place.line)
+}
+
+fn mode(word: &str) -> Option<Mode> {
+    match word {
+        "entry" => Some(Mode::Entry),
+        "return" => Some(Mode::Return),
+        _ => None,
+    }
+}
