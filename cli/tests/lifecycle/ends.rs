@@ -3,9 +3,10 @@
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
 
-use crate::support::machine::{holds_within, is_running, signal};
+use crate::support::machine::{holds_within, is_running};
 use crate::support::run::{LONG, Running, SOON, kmote};
 
 /// An interval so long that no end can be noticed by a tick.
@@ -74,26 +75,50 @@ fn stdin_from_dev_null_is_no_hang_up() {
     }
 }
 
-#[test]
-fn sigkill_of_the_parent_ends_it() {
-    let program = std::env::current_exe().unwrap();
-    let mut parent = std::process::Command::new(program);
-    parent.args(["--exact", "ends::parent_of_a_collector", "--ignored", "--nocapture"]);
-    let mut parent = Running::start(parent);
-    parent.wait_for("collector ", 1);
+/// Kills a process of ours that started a collector, and expects the end of both.
+fn ends_with_its_parent(parent: &str) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", parent, "--ignored", "--nocapture"]);
+    let mut parent = Running::start(command);
+    parent.wait_for(" started\n", 1);
     let stdout = parent.stdout();
-    let pid = stdout.split("collector ").nth(1).unwrap().lines().next().unwrap().parse().unwrap();
+    let (_, said) = stdout.split_once("collector ").unwrap();
+    let pid = said.split_whitespace().next().unwrap().parse().unwrap();
     assert!(is_running(pid));
     parent.signal("KILL");
     assert!(holds_within(SOON, || !is_running(pid)), "{pid} outlives its parent");
 }
 
+fn stay_its_parent(collector: &Running) {
+    println!("collector {} started", collector.pid());
+    sleep(LONG);
+    collector.signal("KILL");
+}
+
+#[test]
+fn sigkill_of_the_parent_ends_it() {
+    ends_with_its_parent("ends::parent_with_pipes");
+}
+
+#[test]
+fn sigkill_of_a_netdata_without_pipes_ends_it() {
+    ends_with_its_parent("ends::parent_without_pipes");
+}
+
 /// Not a test: the process that `sigkill_of_the_parent_ends_it` kills.
 #[test]
 #[ignore = "started by sigkill_of_the_parent_ends_it"]
-fn parent_of_a_collector() {
-    let running = announced();
-    println!("collector {}", running.pid());
-    std::thread::sleep(LONG);
-    signal(running.pid(), "KILL");
+fn parent_with_pipes() {
+    stay_its_parent(&announced());
+}
+
+/// Not a test: the process that `sigkill_of_a_netdata_without_pipes_ends_it` kills.
+#[test]
+#[ignore = "started by sigkill_of_a_netdata_without_pipes_ends_it"]
+fn parent_without_pipes() {
+    let mut command = kmote(&SLOW);
+    command.env("NETDATA_UPDATE_EVERY", "1");
+    let mut collector = Running::start_with(command, Stdio::null(), Stdio::null());
+    assert!(!holds_within(SOON, || !collector.is_running()), "{}", collector.stderr());
+    stay_its_parent(&collector);
 }

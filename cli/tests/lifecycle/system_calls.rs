@@ -6,13 +6,15 @@ use std::fs;
 use crate::support::machine::Folder;
 use crate::support::run::{KMOTE, LONG, Running, kmote_under};
 
-/// The calls of each tick: what follows a tick's write, up to and with the next tick's write.
+/// The calls of each tick, as Netdata runs it: what follows a tick's write, up to and with the next tick's write.
 fn calls_per_tick(modules: &str, ticks: usize) -> Vec<usize> {
     let folder = Folder::new("strace");
     let record = folder.path().join("record");
     let wrapper = ["strace", "-f", "-s", "4096", "-o", record.to_str().unwrap()];
     let arguments = ["--modules", modules, "--ticks", &ticks.to_string(), "1"];
-    let ended = Running::start(kmote_under(&wrapper, KMOTE, &arguments)).ends_within(LONG).with_status(0);
+    let mut command = kmote_under(&wrapper, KMOTE, &arguments);
+    command.env("NETDATA_UPDATE_EVERY", "1");
+    let ended = Running::start(command).ends_within(LONG).with_status(0);
     ended.stream();
     let record = fs::read_to_string(&record).unwrap();
     let calls: Vec<_> = record.lines().filter(|line| is_call(line)).collect();
