@@ -30,11 +30,9 @@ pub fn names(event: &str, hook: &Hook, facts: Facts) -> Vec<String> {
 
 /// The names of the programs that fit `hook` of `event` on one kernel or another.
 pub fn all_names(event: &str, hook: &Hook) -> Vec<String> {
-    let parameters = (1..=MOST_PARAMETERS).map(Some);
-    parameters
-        .flat_map(|parameters| [true, false].map(|narrow| Facts { parameters, narrow }))
-        .flat_map(|facts| names(event, hook, facts))
-        .collect()
+    let facts = (1..=MOST_PARAMETERS)
+        .flat_map(|parameters| [true, false].map(|narrow| Facts { parameters: Some(parameters), narrow }));
+    facts.flat_map(|facts| hook.places().iter().flat_map(move |place| names(event, place, facts))).collect()
 }
 
 #[cfg(test)]

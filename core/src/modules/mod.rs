@@ -14,12 +14,77 @@ macro_rules! slots {
     };
 }
 
+/// The functions of system calls, each by its name alone, as one hook.
+///
+/// The kernel's name for one carries the architecture, on a 64-bit kernel that of 32-bit programs besides, since v4.17
+/// (x86), v4.19 (arm64) and v6.6 (riscv64). Some calls have a function of their own for 32-bit programs.
+macro_rules! places {
+    ($hook:ident, $($name:literal),+) => {
+        $crate::hook::Hook::All(&[$(
+            $crate::hook::Hook::$hook(concat!("__x64_sys_", $name)),
+            $crate::hook::Hook::$hook(concat!("__ia32_sys_", $name)),
+            $crate::hook::Hook::$hook(concat!("__ia32_compat_sys_", $name)),
+            $crate::hook::Hook::$hook(concat!("__arm64_sys_", $name)),
+            $crate::hook::Hook::$hook(concat!("__arm64_compat_sys_", $name)),
+            $crate::hook::Hook::$hook(concat!("__riscv_sys_", $name)),
+            $crate::hook::Hook::$hook(concat!("sys_", $name)),
+            $crate::hook::Hook::$hook(concat!("compat_sys_", $name)),
+        )+])
+    };
+}
+
+/// The hooks that see the entry of system calls; tracepoints do not see those of 32-bit programs on x86-64.
+macro_rules! syscalls {
+    ($($name:literal),+) => {
+        &[
+            places!(Fentry, $($name),+),
+            places!(Kprobe, $($name),+),
+            $crate::hook::Hook::All(&[
+                $($crate::hook::Hook::Tracepoint("syscalls", concat!("sys_enter_", $name)),)+
+            ]),
+        ]
+    };
+}
+
+/// The hooks that see how system calls end.
+macro_rules! syscall_results {
+    ($($name:literal),+) => {
+        &[
+            places!(FexitResult, $($name),+),
+            places!(Kretprobe, $($name),+),
+            $crate::hook::Hook::All(&[
+                $($crate::hook::Hook::Record("syscalls", concat!("sys_exit_", $name), &[("ret", 16)]),)+
+            ]),
+            // On 32-bit kernels.
+            $crate::hook::Hook::All(&[
+                $($crate::hook::Hook::Record("syscalls", concat!("sys_exit_", $name), &[("ret", 12)]),)+
+            ]),
+        ]
+    };
+}
+
 mod cachestat;
+mod fd;
+mod mount;
+mod oomkill;
 mod process;
+mod shm;
 mod softirq;
+mod swap;
+mod sync;
 
 /// All modules, in the order in which they are attached and sent.
-pub const MODULES: &[Module] = &[process::MODULE, cachestat::MODULE, softirq::MODULE];
+pub const MODULES: &[Module] = &[
+    process::MODULE,
+    fd::MODULE,
+    cachestat::MODULE,
+    sync::MODULE,
+    swap::MODULE,
+    softirq::MODULE,
+    shm::MODULE,
+    mount::MODULE,
+    oomkill::MODULE,
+];
 
 const _: () = check(MODULES);
 const _: () = share::check(MODULES);
