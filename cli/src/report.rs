@@ -7,7 +7,6 @@ use kmote_bpf::object::{Attached, Error, Outcome};
 use kmote_bpf::words;
 use kmote_core::chart::{Chart, Mode};
 use kmote_core::hook::{Probe, Refusal};
-use kmote_core::module::Module;
 
 /// Says at start what is lost, and how much of the kernel's memory the rest takes.
 pub fn start(collector: &Collector, errors: &[Error]) {
@@ -16,7 +15,7 @@ pub fn start(collector: &Collector, errors: &[Error]) {
     }
     for (attached, mode) in collector.modes() {
         for (probe, outcome) in lost(attached) {
-            let costs = costs(attached.module, probe, mode);
+            let costs = costs(attached, probe, mode);
             eprintln!(
                 "kmote: {} {} is not counted: {}; {costs}",
                 attached.module.name,
@@ -25,8 +24,11 @@ pub fn start(collector: &Collector, errors: &[Error]) {
             );
         }
     }
-    let bytes: u64 = collector.attached().filter(|attached| attached.counts()).map(Attached::memory).sum();
-    eprintln!("kmote: {} kB of kernel memory for maps", bytes / 1024);
+    let counting: Vec<_> = collector.attached().filter(|attached| attached.counts()).collect();
+    if !counting.is_empty() {
+        let bytes: u64 = counting.iter().map(|attached| attached.memory()).sum();
+        eprintln!("kmote: {} kB of kernel memory for maps", bytes / 1024);
+    }
 }
 
 /// Says that a module could not be read.
@@ -42,11 +44,20 @@ pub fn lost(attached: &Attached) -> impl Iterator<Item = (&'static Probe, &Outco
         .filter(|(_, outcome)| !outcome.attached())
 }
 
-/// Which charts a lost probe costs dimensions.
-fn costs(module: &Module, probe: &Probe, mode: Mode) -> String {
-    let charts = module.charts.iter().filter(|chart| chart.mode <= mode && needs(chart, probe));
-    let names: Vec<_> = charts.map(|chart| chart.id).collect();
-    format!("without: {}", names.join(", "))
+/// Which charts a lost probe costs, and of which it costs a part.
+fn costs(attached: &Attached, probe: &Probe, mode: Mode) -> String {
+    let sent = Sent { module: attached.module, live: attached.live, mode };
+    let named = |standing, word: &str| {
+        let charts = attached.module.charts.iter().filter(|chart| chart.mode <= mode && needs(chart, probe));
+        let names: Vec<_> =
+            charts.filter(|chart| Standing::of(sent, chart) == standing).map(|c| c.id).collect();
+        (!names.is_empty()).then(|| format!("{word}: {}", names.join(", ")))
+    };
+    [named(Standing::Off, "off"), named(Standing::Partial, "partial")]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Whether a chart has a dimension that a probe feeds.

@@ -12,7 +12,10 @@ pub const fn wait(now: u64, interval: u64) -> u64 {
 /// The number of the multiple of `interval` that is nearest to `now`: a tick comes a little after its multiple, and
 /// where the clock was set a little before it.
 pub const fn number(now: u64, interval: u64) -> u64 {
-    if interval == 0 { 0 } else { now / interval + (now % interval > interval / 2) as u64 }
+    match now.checked_div(interval) {
+        Some(whole) => whole + (now - whole * interval > interval / 2) as u64,
+        None => 0,
+    }
 }
 
 #[cfg(test)]
@@ -57,7 +60,7 @@ mod tests {
         for interval in 0..50 {
             for now in 0..200 {
                 assert!((1..=interval.max(1)).contains(&wait(now, interval)));
-                assert!(interval == 0 || (now + wait(now, interval)) % interval == 0);
+                assert!(interval == 0 || (now + wait(now, interval)).is_multiple_of(interval));
             }
         }
     }
