@@ -11,6 +11,10 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#ifdef ATTRIBUTE
+#include "attribute.bpf.h"
+#endif
+
 // Declares the map of a module's counters, under the module's name: one `struct <name>` a CPU, of __u64 only.
 #define COUNTERS(name)                                                                                       \
     struct {                                                                                                 \
@@ -37,8 +41,22 @@
         return bpf_map_lookup_elem(&name, &first);                                                           \
     }
 
-// Adds to one counter of this CPU. Atomic, since the program may be interrupted between its read and its write.
-#define ADD(counter, amount) __sync_fetch_and_add(&(counter), (amount))
+// Adds to one counter, of `all`, of this CPU. Atomic, since the program may be interrupted between its read and its write.
+#define ADD_HERE(counter, amount) __sync_fetch_and_add(&(counter), (amount))
+
+#ifdef ATTRIBUTE
+// The same, and books it on the current process under the same number, counted from PLACE.
+#define ADD(counter, amount)                                                                                 \
+    ({                                                                                                       \
+        __u64 _amount = (amount);                                                                            \
+        __u64 _slot = (__u64 *)&(counter) - (__u64 *)all;                                                    \
+        ADD_HERE(counter, _amount);                                                                          \
+        if (_slot < SHARED_SLOTS)                                                                            \
+            attribute(PLACE + _slot, _amount);                                                               \
+    })
+#else
+#define ADD(counter, amount) ADD_HERE(counter, amount)
+#endif
 
 // A program of an event, whose context is not read.
 #define PROGRAM(event) SEC("event") int event(void *ctx)

@@ -4,6 +4,7 @@
 pub mod attach;
 pub mod kernel;
 pub mod object;
+pub mod processes;
 pub mod programs;
 pub mod symbols;
 pub mod sys;

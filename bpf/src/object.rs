@@ -8,6 +8,7 @@
 use crate::attach::{Link, attach};
 use crate::kernel::Kernel;
 use crate::objects::OBJECTS;
+use crate::processes::Processes;
 use crate::programs::{self, Facts};
 use crate::sys::{self, Errno};
 use crate::table::RowMap;
@@ -17,6 +18,7 @@ use kmote_core::hook::{Hook, Probe, Refusal};
 use kmote_core::module::{Module, Slots};
 use kmote_core::percpu;
 use libbpf_rs::{ObjectBuilder, OpenObject};
+use std::borrow::Cow;
 use std::ffi::CString;
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
@@ -93,10 +95,15 @@ pub fn quiet() {
     libbpf_rs::set_print(None);
 }
 
-/// Attaches what `kernel` takes of `module` in `mode`.
-pub fn attach_module(kernel: &Kernel, module: &'static Module, mode: Mode) -> Result<Attached, Error> {
+/// Attaches what `kernel` takes of `module` in `mode`; if there is a table of processes, each count is booked there too.
+pub fn attach_module(
+    kernel: &Kernel,
+    module: &'static Module,
+    mode: Mode,
+    processes: Option<&Processes>,
+) -> Result<Attached, Error> {
     let failed = |phase, cause| Error { module: module.name, phase, cause };
-    let mut object = open(module).map_err(|errno| failed(Phase::Open, Refusal::Errno(errno)))?;
+    let mut object = open(module, processes).map_err(|errno| failed(Phase::Open, Refusal::Errno(errno)))?;
     sys::prepare(&mut object).map_err(|errno| failed(Phase::Prepare, prepare_refusal(kernel, errno)))?;
     let map = |name: String| {
         let name = CString::new(name).unwrap_or_default();
@@ -107,7 +114,7 @@ pub fn attach_module(kernel: &Kernel, module: &'static Module, mode: Mode) -> Re
     let outcomes: Vec<_> = module
         .probes
         .iter()
-        .map(|probe| in_mode(&probe).then(|| attach_probe(kernel, &object, probe)))
+        .map(|probe| in_mode(&probe).then(|| attach_probe(kernel, &object, probe, processes)))
         .collect();
     let attached = |place: usize| matches!(outcomes.get(place), Some(Some(outcome)) if outcome.attached());
     let live = module.live(attached);
@@ -117,10 +124,14 @@ pub fn attach_module(kernel: &Kernel, module: &'static Module, mode: Mode) -> Re
     Ok(Attached { module, live, rows, outcomes, map: counters, cpus: kernel.cpus })
 }
 
-fn open(module: &Module) -> Result<OpenObject, Errno> {
-    let bytes =
-        OBJECTS.iter().find(|(name, _)| *name == module.name).map(|(_, bytes)| *bytes).ok_or(libc::ENOENT)?;
-    ObjectBuilder::default().open_memory(bytes).map_err(|_| libc::EINVAL)
+/// Opens a module's object, or the variant of it that books on processes, with their table lent to it.
+fn open(module: &Module, processes: Option<&Processes>) -> Result<OpenObject, Errno> {
+    let find = |wanted: &str| OBJECTS.iter().find(|(name, _)| *name == wanted).map(|(_, bytes)| *bytes);
+    let variant = processes.and_then(|_| find(&format!("{}.apps", module.name)));
+    let bytes = variant.or_else(|| find(module.name)).ok_or(libc::ENOENT)?;
+    let mut object = ObjectBuilder::default().open_memory(bytes).map_err(|_| libc::EINVAL)?;
+    processes.map_or(Ok(()), |processes| processes.lend(&mut object))?;
+    Ok(object)
 }
 
 fn prepare_refusal(kernel: &Kernel, errno: Errno) -> Refusal {
@@ -132,12 +143,18 @@ fn prepare_refusal(kernel: &Kernel, errno: Errno) -> Refusal {
 }
 
 /// Tries the probe's hooks, best first, until one takes its program at each of its places.
-fn attach_probe(kernel: &Kernel, object: &OpenObject, probe: &'static Probe) -> Outcome {
+fn attach_probe(
+    kernel: &Kernel,
+    object: &OpenObject,
+    probe: &'static Probe,
+    processes: Option<&Processes>,
+) -> Outcome {
     let version = sys::kernel_version(object);
     let mut refused = Vec::new();
     let place = |place: &'static Hook| {
         let code = instructions(kernel, object, probe, place).ok_or(Refusal::NoProgram)?;
-        Ok((place.target(), attach(kernel, place, probe.event, code, version)?))
+        let code = processes.map_or(Cow::Borrowed(code), |processes| processes.fit(code));
+        Ok((place.target(), attach(kernel, place, probe.event, &code, version)?))
     };
     let trial = |hook: &'static Hook| hook.present(kernel).map(place).collect::<Result<Vec<_>, _>>();
     let settled = probe.settle(kernel, trial, |place, why| refused.push((place, why)));

@@ -94,11 +94,20 @@ pub fn load(instructions: &[raw::bpf_insn], load: &Load<'_>) -> Result<OwnedFd, 
 /// Whether the kernel accounts BPF memory to cgroups (from 5.11) and not to `RLIMIT_MEMLOCK`: the helper
 /// `bpf_ktime_get_coarse_ns` came with the same version, as libbpf knows (`probe_memcg_account`).
 pub fn accounts_to_cgroups() -> bool {
+    knows(raw::BPF_PROG_TYPE_SOCKET_FILTER, raw::BPF_FUNC_ktime_get_coarse_ns)
+}
+
+/// Whether programs can ask for the current cgroup's id (from 4.18).
+pub fn knows_cgroups() -> bool {
+    knows(raw::BPF_PROG_TYPE_RAW_TRACEPOINT, raw::BPF_FUNC_get_current_cgroup_id)
+}
+
+/// Whether programs of a kind may call a helper that takes no arguments.
+fn knows(kind: u32, helper: u32) -> bool {
     let [mut call, mut exit] = [raw::bpf_insn::default(); 2];
     call.code = (raw::BPF_JMP | raw::BPF_CALL) as u8;
-    call.imm = raw::BPF_FUNC_ktime_get_coarse_ns as i32;
+    call.imm = helper as i32;
     exit.code = (raw::BPF_JMP | raw::BPF_EXIT) as u8;
-    let kind = raw::BPF_PROG_TYPE_SOCKET_FILTER;
     load(&[call, exit], &Load { name: c"kmote_facts", kind, attach_type: 0, target: 0, kernel_version: 0 })
         .is_ok()
 }
@@ -195,27 +204,61 @@ pub fn read_batch(
     keys: &mut [u64],
     values: &mut [u64],
 ) -> Result<usize, Errno> {
+    batch(map, words, None, keys, values).map(|(count, _)| count)
+}
+
+/// Reads a part of such a map, from a position or from the beginning; returns how many keys there were, at most as many
+/// as both buffers have room for, and the position after them, `None` at the end.
+pub fn batch(
+    map: BorrowedFd<'_>,
+    words: usize,
+    position: Option<u32>,
+    keys: &mut [u64],
+    values: &mut [u64],
+) -> Result<(usize, Option<u32>), Errno> {
     let room = keys.len().min(values.len().checked_div(words).unwrap_or(0));
     let mut count = u32::try_from(room).unwrap_or(u32::MAX);
-    let mut position = 0u64;
+    let (mut from, mut next) = (position.unwrap_or(0), 0u32);
+    let from = if position.is_some() { &raw mut from } else { std::ptr::null_mut() };
     // SAFETY: the kernel writes at most `count` keys of 8 bytes and values of `words` × 8 bytes, for which there is room,
     // and a position of 4 bytes; null for the first position means the beginning, and null options are allowed.
     let result = checked(unsafe {
         raw::bpf_map_lookup_batch(
             map.as_raw_fd(),
-            std::ptr::null_mut(),
-            (&raw mut position).cast(),
+            from.cast(),
+            (&raw mut next).cast(),
             keys.as_mut_ptr().cast(),
             values.as_mut_ptr().cast(),
             &raw mut count,
             std::ptr::null(),
         )
     });
+    let count = (count as usize).min(room);
     match result {
+        Ok(_) => Ok((count, Some(next))),
         // The end of the map was reached.
-        Ok(_) | Err(libc::ENOENT) => Ok((count as usize).min(room)),
+        Err(libc::ENOENT) => Ok((count, None)),
         Err(errno) => Err(errno),
     }
+}
+
+/// Makes a hash map of 64-bit keys to `words` 64-bit words.
+pub fn create_hash(name: &CStr, words: usize, entries: usize) -> Result<OwnedFd, Errno> {
+    let size = |number: usize| u32::try_from(number).map_err(|_| libc::E2BIG);
+    let (value, entries) = (size(words.saturating_mul(8))?, size(entries)?);
+    // SAFETY: a C string, numbers, and null options, which are allowed.
+    owned(unsafe {
+        raw::bpf_map_create(raw::BPF_MAP_TYPE_HASH, name.as_ptr(), 8, value, entries, std::ptr::null())
+    })
+}
+
+/// Writes the value of `key`, which has as many words as those of the map.
+pub fn insert(map: BorrowedFd<'_>, key: u64, value: &[u64]) -> Result<(), Errno> {
+    // SAFETY: key and value live through the call, and the caller gives a whole value of the map.
+    checked(unsafe {
+        raw::bpf_map_update_elem(map.as_raw_fd(), (&raw const key).cast(), value.as_ptr().cast(), 0)
+    })
+    .map(drop)
 }
 
 /// The key after `key` in a hash map of 64-bit keys; after a key that it has not got, the first one.

@@ -4,8 +4,11 @@
 
 use kmote_bpf::objects::OBJECTS;
 use kmote_bpf::programs;
+use kmote_core::apps::life::LIFE;
 use kmote_core::memory::Keep;
+use kmote_core::module::Module;
 use kmote_core::modules::MODULES;
+use kmote_core::share;
 use libbpf_rs::btf::types::{Int, Struct};
 use libbpf_rs::btf::{Btf, BtfType};
 use libbpf_rs::{MapType, ObjectBuilder, OpenObject};
@@ -25,15 +28,22 @@ fn object(name: &str) -> (Btf<'static>, OpenObject) {
 
 #[test]
 fn every_object_has_its_row_and_every_row_its_object() {
+/// Every row with the objects that serve it: its own, and the one that books on processes too.
+fn variants() -> Vec<(&'static Module, String)> {
+    let own = MODULES.iter().chain([&LIFE]).map(|module| (module, module.name.to_owned()));
+    let shared = MODULES.iter().filter(|module| !module.shares.is_empty());
+    own.chain(shared.map(|module| (module, format!("{}.apps", module.name)))).collect()
+}
+
     let objects: BTreeSet<_> = OBJECTS.iter().map(|(name, _)| *name).collect();
-    let rows: BTreeSet<_> = MODULES.iter().map(|module| module.name).collect();
-    assert_eq!(objects, rows);
+    let rows = variants();
+    assert_eq!(objects, rows.iter().map(|(_, name)| name.as_str()).collect());
 }
 
 #[test]
 fn the_counters_are_the_slots() {
-    for module in MODULES {
-        let (btf, object) = object(module.name);
+    for (module, name) in variants() {
+        let (btf, object) = object(&name);
         let counters: Struct<'_> = btf.type_by_name(module.name).unwrap();
         let members: Vec<_> = counters.iter().map(|member| member.name.unwrap().to_str().unwrap()).collect();
         let flat: Vec<_> = module.slots.iter().map(|slot| slot.to_string()).collect();
@@ -64,11 +74,16 @@ fn shape(object: &OpenObject, name: &str) -> (MapType, u32, u32, u32) {
 
 #[test]
 fn the_other_maps_are_those_of_the_row() {
-    for module in MODULES {
-        let (btf, object) = object(module.name);
+    for (module, name) in variants() {
+        let (btf, object) = object(&name);
         let mut planned = BTreeSet::from([module.name.to_owned()]);
         for keep in module.keeps {
             let (name, expected) = match *keep {
+        if name.ends_with("apps") {
+            let expected = (MapType::Hash, 1, 8, 8 * share::words(MODULES) as u32);
+            assert_eq!(shape(&object, "processes"), expected, "{name}");
+            planned.insert("processes".to_owned());
+        }
                 Keep::PerCpu { map, words } => (map, (MapType::PercpuArray, 1, 4, 8 * words as u32)),
                 Keep::Hash { map, words: (key, value), entries } => {
                     (map, (MapType::Hash, entries as u32, 8 * key as u32, 8 * value as u32))
@@ -93,8 +108,8 @@ fn the_other_maps_are_those_of_the_row() {
 
 #[test]
 fn every_hook_has_its_program_and_every_program_its_event() {
-    for module in MODULES {
-        let (_, object) = object(module.name);
+    for (module, name) in variants() {
+        let (_, object) = object(&name);
         let present: BTreeSet<_> = object.progs().map(|p| p.name().to_str().unwrap().to_owned()).collect();
         let mut used = BTreeSet::new();
         for probe in module.probes {
@@ -111,8 +126,8 @@ fn every_hook_has_its_program_and_every_program_its_event() {
 
 #[test]
 fn programs_are_what_the_oldest_kernels_take() {
-    for module in MODULES {
-        let (btf, object) = object(module.name);
+    for (module, name) in variants() {
+        let (btf, object) = object(&name);
         for program in object.progs() {
             assert!(program.insn_cnt() < MOST_INSTRUCTIONS, "{}: {:?}", module.name, program.name());
             for instruction in program.insns() {

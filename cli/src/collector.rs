@@ -54,7 +54,7 @@ impl Collector {
     pub fn start(kernel: &Kernel, wanted: &[Wanted]) -> (Self, Vec<Error>) {
         let (mut running, mut errors) = (Vec::new(), Vec::new());
         for one in wanted {
-            match attach_module(kernel, one.module, one.mode) {
+            match attach_module(kernel, one.module, one.mode, None) {
                 Ok(attached) => running.push(Running::new(attached, one)),
                 Err(error) => errors.push(error),
             }

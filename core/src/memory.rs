@@ -23,6 +23,20 @@ pub const fn hash(words: usize, entries: usize, cpus: usize) -> u64 {
     PAGE + elements.div_ceil(PAGE) * PAGE + buckets.div_ceil(PAGE) * PAGE
 }
 
+/// How many entries of so many words a preallocated hash map may have, to take at most `budget` bytes.
+pub const fn entries(budget: u64, words: usize, cpus: usize) -> usize {
+    let (mut fits, mut too_many) = (0, 1 << 24);
+    while too_many - fits > 1 {
+        let middle = usize::midpoint(fits, too_many);
+        if hash(words, middle, cpus) <= budget {
+            fits = middle;
+        } else {
+            too_many = middle;
+        }
+    }
+    fits
+}
+
 /// A map in which a module's programs keep what they need from one event to the next; nobody else reads it.
 #[derive(Clone, Copy, Debug)]
 pub enum Keep {
@@ -66,6 +80,18 @@ mod tests {
             (25, 100, 2, 4096 + 28672 + 4096),
         ] {
             assert_eq!(hash(words, entries, cpus), bytes, "{words} words, {entries} entries, {cpus} CPUs");
+        }
+    }
+
+    #[test]
+    fn a_budget_holds_so_many_entries_and_not_one_more() {
+        for (budget, words, cpus, expected) in
+            [(4 << 20, 18, 2, 19_091), (4 << 20, 18, 256, 18_837), (4 << 20, 59, 64, 7_742), (0, 18, 2, 0)]
+        {
+            let entries = entries(budget, words, cpus);
+            assert_eq!(entries, expected, "{budget} bytes, {words} words, {cpus} CPUs");
+            assert!(entries == 0 || hash(words, entries, cpus) <= budget);
+            assert!(hash(words, entries + 1, cpus) > budget);
         }
     }
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// apps: processes that begin, get another name and end, noted in the table of processes.
+#include "attribute.bpf.h"
+#include "module.bpf.h"
+#include "kernel.bpf.h"
+
+struct apps {
+    __u64 born;
+    __u64 named;
+    __u64 ended;
+};
+COUNTERS(apps)
+
+// The record's clone_flags, a long, as the row says.
+#ifdef __TARGET_ARCH_arm
+#define CLONE_FLAGS FIELD(__u32, 28)
+#else
+#define CLONE_FLAGS FIELD(__u64, 32)
+#endif
+
+// In the forking process, before the new one runs. Its id may be that of one that ended and is still in the
+// table.
+PROGRAM_OF(born, tp) {
+    struct apps *all = counters();
+    __u64 parent = bpf_get_current_pid_tgid() >> 32;
+    __u64 id = FIELD(__u32, 8);
+    if (!all || CLONE_FLAGS & CLONE_THREAD)
+        return 0;
+    ADD(all->born, 1);
+    struct process_entry *entry = entry_of(id);
+    if (!entry) {
+        enter(id, parent);
+        return 0;
+    }
+    __u64 name[2];
+    bpf_get_current_comm(name, sizeof(name));
+    entry->parent = parent;
+    entry->cgroup = bpf_get_current_cgroup_id();
+    entry->name[0] = name[0];
+    entry->name[1] = name[1];
+    entry->ended = 0;
+    return 0;
+}
+
+// Names the current process; a thread's name is its own. What follows the name's zero byte is not ours to
+// look at.
+static __always_inline int rename(const void *text) {
+    struct apps *all = counters();
+    __u64 id = bpf_get_current_pid_tgid(), name[2];
+    if (!all || (__u32)id != id >> 32)
+        return 0;
+    struct process_entry *entry = entry_of(id >> 32);
+    if (!entry || bpf_probe_read(name, sizeof(name), text))
+        return 0;
+    entry->cgroup = bpf_get_current_cgroup_id();
+    entry->name[0] = name[0];
+    entry->name[1] = name[1];
+    ADD(all->named, 1);
+    return 0;
+}
+
+// At exec and prctl, with the task and the new name. Others may name a task too: a kernel thread is named by
+// its maker.
+PROGRAM_OF(named, raw_tp) {
+    if (ctx[0] != bpf_get_current_task())
+        return 0;
+    return rename((void *)ctx[1]);
+}
+
+// The record's pid and newcomm, at offsets 8 and 28, as the row says.
+PROGRAM_OF(named, tp) {
+    if (FIELD(__u32, 8) != (__u32)bpf_get_current_pid_tgid())
+        return 0;
+    return rename((char *)ctx + 28);
+}
+
+PROGRAM(ended) {
+    struct apps *all = counters();
+    __u64 id = bpf_get_current_pid_tgid();
+    if (!all || (__u32)id != id >> 32)
+        return 0;
+    ADD(all->ended, 1);
+    struct process_entry *entry = entry_of(id >> 32);
+    if (entry)
+        entry->ended = 1;
+    return 0;
+}
+
+LICENCE;
