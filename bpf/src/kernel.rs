@@ -34,6 +34,8 @@ pub struct Kernel {
     pub tracefs: Option<PathBuf>,
     /// How kprobes are made, if at all.
     pub kprobes: Option<Kprobes>,
+    /// Whether debugfs says that none of them fires.
+    pub kprobes_off: bool,
     /// Whether the kernel's BTF can be read.
     pub btf: bool,
     /// The lockdown mode in force, where that can be told.
@@ -70,6 +72,7 @@ impl Kernel {
             cpus: cpu_list::count(text("sys/devices/system/cpu/possible").as_bytes()).unwrap_or(1),
             narrow: narrow(&under("proc/kallsyms")),
             kprobes: kprobes(prefix, tracefs.as_deref()),
+            kprobes_off: text("sys/kernel/debug/kprobes/enabled").trim() == "0",
             tracefs,
             btf: under("sys/kernel/btf/vmlinux").exists(),
             lockdown: in_brackets(&text("sys/kernel/security/lockdown")).map(str::to_owned),
@@ -122,10 +125,15 @@ impl Kernel {
     pub fn not_permitted(&self) -> Refusal {
         let [admin, perfmon, bpf] = [21, 38, 39].map(|bit| self.capable(bit));
         match () {
-            () if !admin && !bpf => Refusal::NoCapability("CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN)"),
-            () if !admin && !perfmon => {
-                Refusal::NoCapability("CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)")
-            }
+            () if admin || (bpf && perfmon) => self.not_permitted_though_capable(),
+            () if bpf => Refusal::NoCapability("CAP_PERFMON"),
+            () if perfmon => Refusal::NoCapability("CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN)"),
+            () => Refusal::NoCapability("CAP_BPF and CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)"),
+        }
+    }
+
+    fn not_permitted_though_capable(&self) -> Refusal {
+        match () {
             () if self.lockdown.as_deref() == Some("confidentiality") => Refusal::Lockdown,
             () if sys::locked_memory().is_some() && !sys::accounts_to_cgroups() => Refusal::LockedMemory,
             () => Refusal::Policy,
@@ -154,6 +162,7 @@ impl kmote_core::hook::Kernel for Kernel {
         }
         match mechanism {
             Mechanism::Fentry | Mechanism::Fexit if !self.btf => Some(Refusal::NoBtf),
+            Mechanism::Kprobe | Mechanism::Kretprobe if self.kprobes_off => Some(Refusal::SwitchedOff),
             Mechanism::Kprobe | Mechanism::Kretprobe if self.kprobes.is_none() => Some(match self.tracefs {
                 None if self.prefix.join("sys/kernel/debug/kprobes").exists() => Refusal::NoTracefs,
                 _ => Refusal::NotBuilt,

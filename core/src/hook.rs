@@ -174,6 +174,8 @@ pub enum Refusal {
     Excluded,
     /// The kernel was built without it.
     NotBuilt,
+    /// Kprobes are switched off in debugfs: they attach and never fire.
+    SwitchedOff,
     /// No `/sys/kernel/btf/vmlinux`.
     NoBtf,
     /// The kernel's symbols do not have the function.
@@ -213,6 +215,9 @@ impl fmt::Display for Refusal {
         match self {
             Self::Excluded => out.write_str("excluded by --only"),
             Self::NotBuilt => out.write_str("this kernel was built without it"),
+            Self::SwitchedOff => {
+                out.write_str("kprobes are switched off: write 1 to /sys/kernel/debug/kprobes/enabled")
+            }
             Self::NoBtf => out.write_str("the kernel has no BTF"),
             Self::NoFunction => out.write_str("no such function"),
             Self::NoTypedFunction => out.write_str("no such function in the kernel's BTF"),

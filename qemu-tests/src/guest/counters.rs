@@ -12,6 +12,12 @@ pub enum Counter {
     TasksNow,
     /// Pages ever dirtied.
     PagesDirtied,
+    /// Pages ever read from swap.
+    SwappedIn,
+    /// Pages ever written to swap.
+    SwappedOut,
+    /// Processes ever killed for want of memory.
+    Killed,
 }
 
 impl Counter {
@@ -20,6 +26,9 @@ impl Counter {
             Self::Tasks => "/proc/stat processes",
             Self::TasksNow => "/proc/loadavg tasks",
             Self::PagesDirtied => "/proc/vmstat nr_dirtied",
+            Self::SwappedIn => "/proc/vmstat pswpin",
+            Self::SwappedOut => "/proc/vmstat pswpout",
+            Self::Killed => "/proc/vmstat oom_kill",
         }
     }
 
@@ -37,11 +46,16 @@ impl Counter {
                 fs::write("/proc/sys/vm/stat_refresh", "1").ok()?;
                 value("/proc/vmstat", "nr_dirtied")
             }
+            Self::SwappedIn => value("/proc/vmstat", "pswpin"),
+            Self::SwappedOut => value("/proc/vmstat", "pswpout"),
+            // Since v4.13.
+            Self::Killed => value("/proc/vmstat", "oom_kill"),
         }
     }
 }
 
-fn value(path: &str, key: &str) -> Option<i64> {
+/// The number after a key in a file of such lines.
+pub fn value(path: &str, key: &str) -> Option<i64> {
     let text = fs::read_to_string(path).ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.find(|(name, _)| *name == key)?.1.trim().parse().ok()

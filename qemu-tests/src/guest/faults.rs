@@ -23,125 +23,124 @@ struct Fault {
     name: &'static str,
     make: fn() -> std::io::Result<()>,
     undo: fn() -> std::io::Result<()>,
-    expect: Expect,
+    /// What kmote must name as the reason for every chart that it loses.
+    word: &'static str,
 }
 
-/// What must be left of kmote under a fault.
-#[derive(Clone, Copy)]
-enum Expect {
-    /// Every chart, and true counts.
-    Everything,
-    /// As much as the kernel lets through, but that truly.
-    Truth,
-    /// No chart; `kmote check` says this word.
-    Nothing(&'static str),
-}
+const KPROBES: &str = "/sys/kernel/debug/kprobes/enabled";
 
-fn nothing() -> std::io::Result<()> {
-    Ok(())
-}
-
-const FAULTS: [Fault; 4] = [
-    Fault { name: "no fault", make: nothing, undo: nothing, expect: Expect::Everything },
+const FAULTS: [Fault; 3] = [
     Fault {
         name: "no BTF file",
         make: || sys::mount("tmpfs", "/sys/kernel/btf", "tmpfs", ""),
         undo: || sys::unmount("/sys/kernel/btf"),
-        expect: Expect::Everything,
+        word: "BTF",
     },
     Fault {
         name: "no tracefs",
         make: || sys::unmount("/sys/kernel/tracing").and(sys::unmount("/sys/kernel/debug")),
         undo: || {
-            sys::mount("debugfs", "/sys/kernel/debug", "debugfs", "").and(sys::mount(
-                "tracefs",
-                "/sys/kernel/tracing",
-                "tracefs",
-                "",
-            ))
+            sys::mount("debugfs", "/sys/kernel/debug", "debugfs", "")?;
+            sys::mount("tracefs", "/sys/kernel/tracing", "tracefs", "")
         },
-        expect: Expect::Everything,
+        word: "tracefs",
     },
+    // They attach all the same, and never fire.
     Fault {
         name: "kprobes disabled",
-        make: || fs::write("/sys/kernel/debug/kprobes/enabled", "0"),
-        undo: || fs::write("/sys/kernel/debug/kprobes/enabled", "1"),
-        expect: Expect::Everything,
+        make: || fs::write(KPROBES, "0"),
+        undo: || fs::write(KPROBES, "1"),
+        word: "kprobes",
     },
 ];
 
-/// Limits of the process alone.
-const LIMITS: [(&str, &[Limit], Expect); 5] = [
-    ("ulimit -l 64", &[Limit::LockedMemory(64 << 10)], Expect::Everything),
-    ("ulimit -n 32", &[Limit::Files(32)], Expect::Everything),
-    ("without CAP_SYS_ADMIN", &[Limit::Without(21)], Expect::Everything),
-    ("CAP_BPF and CAP_PERFMON only", &[Limit::Only(&[38, 39])], Expect::Everything),
-    ("as nobody", &[Limit::User(65534)], Expect::Nothing("CAP_")),
+/// Limits of the process alone, and the word again.
+const LIMITS: [(&str, &[Limit], &str); 4] = [
+    ("ulimit -l 64", &[Limit::LockedMemory(64 << 10)], "locked memory"),
+    ("ulimit -n 32", &[Limit::Files(32)], "too many open files"),
+    ("without CAP_SYS_ADMIN", &[Limit::Without(21)], "CAP_"),
+    ("CAP_BPF and CAP_PERFMON only", &[Limit::Only(&[38, 39])], "CAP_"),
 ];
 
 impl Run {
     pub fn faults(&mut self) {
+        let whole = self.no_fault();
         for fault in &FAULTS {
             match (fault.make)() {
-                Ok(()) => self.under(fault.name, &[], fault.expect),
+                Ok(()) => self.under(fault.name, &[], &whole, fault.word),
                 Err(error) => self.skipped(fault.name, error.to_string()),
             }
             if let Err(error) = (fault.undo)() {
                 println!("undo {}: {error}", fault.name);
             }
         }
-        for (name, limits, expect) in LIMITS {
-            self.under(name, limits, expect);
+        for (name, limits, word) in LIMITS {
+            self.under(name, limits, &whole, word);
         }
+        self.nobody();
         self.dead_kprobes();
         self.two_copies();
         self.stalled_reader();
         self.stopped();
         self.clock_set();
-        self.lockdown();
+        self.lockdown(&whole);
     }
 
-    /// Asks kmote which charts live, and lets it count.
-    fn under(&mut self, name: &str, limits: &'static [Limit], expect: Expect) {
+    /// The charts that this kernel has when nothing is wrong.
+    fn no_fault(&mut self) -> Vec<&'static str> {
+        let subject = Subject { module: "-", mechanism: "fault", work: "no fault" };
+        let found = Found::ask(&[]);
+        let lost: Vec<_> = charts().filter(|id| found.state(id) != Some("ok")).collect();
+        let excuse = ["fentry", "kprobe"].iter().find_map(|mechanism| self.excused(mechanism));
+        match excuse {
+            Some(excuse) if !lost.is_empty() => {
+                self.send(subject, "charts not ok", "", &lost.join(" "), Outcome::Skipped, excuse);
+            }
+            _ => self.equal(subject, "charts not ok", &"", &lost.join(" ")),
+        }
+        charts().filter(|id| found.state(id) == Some("ok")).collect()
+    }
+
+    /// Every chart is ok, or kmote names the reason; and what it counts is true.
+    fn under(&mut self, name: &str, limits: &'static [Limit], whole: &[&'static str], word: &str) {
         let subject = Subject { module: "-", mechanism: "fault", work: name };
         let before = Remains::now();
-        let failed = self.failed;
-        let limited = || {
-            let mut command = Command::new(PROGRAM);
-            sys::limit(&mut command, limits);
-            command
-        };
-        let output = limited().args(["check", "--json"]).stdin(Stdio::null()).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let ok = chart_ids().iter().filter(|id| state(&text, id) == Some("ok")).count();
-        match expect {
-            Expect::Everything => {
-                self.equal(subject, "charts that are ok", &chart_ids().len(), &ok);
-                self.equal(subject, "kmote check", &"exit status: 0", &output.status);
-                self.counts(subject, &mut limited(), Outcome::Failed);
-            }
-            Expect::Truth => self.counts(subject, &mut limited(), Outcome::Skipped),
-            Expect::Nothing(word) => {
-                self.equal(subject, "charts that are ok", &0, &ok);
-                self.equal(subject, "kmote check fails", &true, &!output.status.success());
-                self.equal(subject, &format!("it says {word}"), &true, &text.contains(word));
-                let output = limited().args(["1", "--ticks", "1"]).stdin(Stdio::null()).output().unwrap();
-                let text = String::from_utf8_lossy(&output.stdout).into_owned();
-                self.equal(subject, "the stream", &"DISABLE", &text.trim());
-            }
+        let found = Found::ask(limits);
+        let explained = |id: &&str| found.state(id) == Some("ok") || found.reason(id).contains(word);
+        let lost: Vec<_> = whole.iter().filter(|id| !explained(id)).copied().collect();
+        self.equal(subject, "charts lost for no reason told", &"", &lost.join(" "));
+        if !lost.is_empty() {
+            println!("{}{}", found.errors, found.text);
         }
-        if self.failed > failed {
-            println!("{}{text}", String::from_utf8_lossy(&output.stderr));
-        }
+        self.equal(subject, "kmote check", &"exit status: 0", &found.status);
+        let mut command = Command::new(PROGRAM);
+        sys::limit(&mut command, limits);
+        self.counts(subject, &mut command);
         self.nothing_left(subject, &before);
     }
 
-    fn counts(&mut self, subject: Subject, command: &mut Command, off: Outcome) {
+    /// No privilege: no chart, the reason, and the word that keeps Netdata from trying again.
+    fn nobody(&mut self) {
+        const NOBODY: &[Limit] = &[Limit::User(65534)];
+        let subject = Subject { module: "-", mechanism: "fault", work: "as nobody" };
+        let found = Found::ask(NOBODY);
+        let ok = charts().filter(|id| found.state(id) == Some("ok")).count();
+        self.equal(subject, "charts that are ok", &0, &ok);
+        self.equal(subject, "kmote check fails", &true, &(found.status != "exit status: 0"));
+        let unexplained = charts().filter(|id| !found.reason(id).contains("CAP_")).count();
+        self.equal(subject, "charts without CAP_ in their reason", &0, &unexplained);
+        let mut command = Command::new(PROGRAM);
+        sys::limit(&mut command, NOBODY);
+        let output = command.args(["1", "--ticks", "1"]).stdin(Stdio::null()).output().unwrap();
+        self.equal(subject, "the stream", &"DISABLE", &String::from_utf8_lossy(&output.stdout).trim());
+    }
+
+    fn counts(&mut self, subject: Subject, command: &mut Command) {
         command.args(["slots", "--modules", "process"]);
         match Kmote::start_command(command) {
             Err(reason) => self.send(subject, "kmote slots", "ready", "", Outcome::Failed, reason),
             Ok(mut kmote) => {
-                self.count_forks(subject, &mut [&mut kmote], off);
+                self.count_forks(subject, &mut [&mut kmote], Outcome::Skipped);
                 self.equal(subject, "exit status", &"exit status: 0", &kmote.finish());
             }
         }
@@ -164,11 +163,10 @@ impl Run {
         }
     }
 
-    /// Kprobes that attach and never fire: whoever asks for nothing else must be told, not be shown zeroes.
+    /// Whoever asks for kprobes alone must be told that they are off, not be shown zeroes.
     fn dead_kprobes(&mut self) {
         let name = "kprobes disabled, --only kprobe";
-        const SWITCH: &str = "/sys/kernel/debug/kprobes/enabled";
-        if let Err(error) = fs::write(SWITCH, "0") {
+        if let Err(error) = fs::write(KPROBES, "0") {
             return self.skipped(name, error.to_string());
         }
         let subject = Subject { module: "process", mechanism: "fault", work: name };
@@ -178,7 +176,7 @@ impl Run {
             count
         });
         self.equal(subject, "hooks said to be attached", &0, &attached.unwrap_or(0));
-        let _ = fs::write(SWITCH, "1");
+        let _ = fs::write(KPROBES, "1");
     }
 
     fn two_copies(&mut self) {
@@ -220,14 +218,13 @@ impl Run {
         });
     }
 
-    /// The kernel shuts itself up; there is no way back, so this comes last.
-    /// Confidentiality forbids kprobes and perf's events, and leaves trampolines and raw tracepoints.
-    fn lockdown(&mut self) {
-        const SWITCH: &str = "/sys/kernel/security/lockdown";
-        for (level, expect) in [("integrity", Expect::Everything), ("confidentiality", Expect::Truth)] {
+    /// The kernel shuts itself up; there is no way back, so this comes last. Confidentiality forbids kprobes and
+    /// perf's events, and leaves trampolines and raw tracepoints.
+    fn lockdown(&mut self, whole: &[&'static str]) {
+        for level in ["integrity", "confidentiality"] {
             let name = format!("lockdown {level}");
-            match fs::write(SWITCH, level) {
-                Ok(()) => self.under(&name, &[], expect),
+            match fs::write("/sys/kernel/security/lockdown", level) {
+                Ok(()) => self.under(&name, &[], whole, "lockdown"),
                 Err(error) => self.skipped(&name, error.to_string()),
             }
         }
@@ -280,14 +277,42 @@ fn late_reading(kmote: &mut Kmote, before: &Reading) -> Reading {
     kmote.read().unwrap_or_default()
 }
 
-fn chart_ids() -> Vec<&'static str> {
+/// The charts that need no return hooks.
+fn charts() -> impl Iterator<Item = &'static str> {
     let charts = MODULES.iter().flat_map(|module| module.charts);
-    charts.filter(|chart| chart.mode == Mode::Entry).map(|chart| chart.id).collect()
+    charts.filter(|chart| chart.mode == Mode::Entry).map(|chart| chart.id)
 }
 
-/// The state of a chart in the text of `kmote check --json`.
-fn state<'a>(json: &'a str, chart: &str) -> Option<&'a str> {
-    let (_, rest) = json.split_once(&format!("\"id\":\"{chart}\""))?;
-    let (_, rest) = rest.split_once("\"state\":\"")?;
-    Some(rest.split_once('"')?.0)
+/// What `kmote check --json` found.
+struct Found {
+    status: String,
+    text: String,
+    errors: String,
+}
+
+impl Found {
+    fn ask(limits: &'static [Limit]) -> Self {
+        let names: Vec<_> = MODULES.iter().map(|module| module.name).collect();
+        let mut command = Command::new(PROGRAM);
+        sys::limit(&mut command, limits);
+        command.args(["check", "--json", "--modules", &names.join(",")]);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { status: output.status.to_string(), text: text(&output.stdout), errors: text(&output.stderr) }
+    }
+
+    fn state(&self, chart: &str) -> Option<&str> {
+        self.field(chart, "\"state\":\"")
+    }
+
+    fn reason(&self, chart: &str) -> &str {
+        self.field(chart, "\"reason\":\"").unwrap_or_default()
+    }
+
+    /// The first field of this name behind the chart's id.
+    fn field(&self, chart: &str, key: &str) -> Option<&str> {
+        let (_, rest) = self.text.split_once(&format!("\"id\":\"{chart}\""))?;
+        let (_, rest) = rest.split_once(key)?;
+        Some(rest.split_once('"')?.0)
+    }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The first process of a guest: sets it up, runs every workload, switches it off.
 
+pub mod calls;
+pub mod cgroup;
 pub mod counters;
 mod faults;
 pub mod kmote;

@@ -2,8 +2,14 @@
 //! Known amounts of work, and what kmote must count of each; one file a module.
 
 mod cachestat;
+mod fd;
+mod mount;
+mod oomkill;
 mod process;
+mod shm;
 mod softirq;
+mod swap;
+mod sync;
 
 use kmote_core::chart::Mode;
 
@@ -93,6 +99,13 @@ pub fn steps(module: &str, mode: Mode) -> Vec<Step> {
         ("process", Mode::Return) => process::refusals(),
         ("cachestat", Mode::Entry) => cachestat::steps(),
         ("softirq", Mode::Entry) => softirq::steps(),
+        ("fd", Mode::Entry) => fd::steps(),
+        ("fd", Mode::Return) => fd::refused_steps(),
+        ("mount", Mode::Entry) => mount::steps(),
+        ("oomkill", Mode::Entry) => oomkill::steps(),
+        ("shm", Mode::Entry) => shm::steps(),
+        ("swap", Mode::Entry) => swap::steps(),
+        ("sync", Mode::Entry) => sync::steps(),
         _ => Vec::new(),
     }
 }
