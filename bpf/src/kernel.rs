@@ -86,6 +86,11 @@ impl Kernel {
         }
     }
 
+    /// What stands before `/proc` and `/sys`.
+    pub fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
     /// Remembers that no program of this mechanism is taken here, so that the next need not be tried.
     pub fn refuse(&self, mechanism: Mechanism, refusal: Refusal) {
         let mut refused = self.refused.get();

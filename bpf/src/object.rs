@@ -205,4 +205,11 @@ impl Attached {
         percpu::sum(read, sums);
         Ok(())
     }
+
+    /// Reads the keys of the table and their counters; how many there are. None without a table.
+    pub fn read_rows(&self, keys: &mut [u64], values: &mut [u64]) -> Result<usize, Error> {
+        let failed =
+            |errno| Error { module: self.module.name, phase: Phase::Read, cause: Refusal::Errno(errno) };
+        self.rows.as_ref().map_or(Ok(0), |rows| rows.read(keys, values).map_err(failed))
+    }
 }

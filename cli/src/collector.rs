@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The modules that count, their state, and what a tick says of them.
 
+use crate::names::Namer;
 use crate::protocol::Sent;
+use crate::rows::Rows;
 use kmote_bpf::kernel::Kernel;
 use kmote_bpf::object::{Attached, Error, attach_module};
 use kmote_core::chart::Mode;
@@ -32,6 +34,8 @@ impl Wanted {
 pub struct Collector {
     running: Vec<Running>,
     buffer: Vec<u64>,
+    keys: Vec<u64>,
+    namer: Namer,
     sums: [u64; MAX_SLOTS],
 }
 
@@ -39,6 +43,8 @@ pub struct Collector {
 struct Running {
     attached: Attached,
     state: State,
+    /// The keys of its table.
+    rows: Option<Rows>,
     mode: Mode,
     /// On every how many ticks it is read, and whether this is one.
     ticks: u32,
@@ -60,7 +66,11 @@ impl Collector {
             }
         }
         let words = running.iter().map(|module| module.attached.words()).max().unwrap_or(0);
-        (Self { running, buffer: vec![0; words], sums: [0; MAX_SLOTS] }, errors)
+        let tables = || running.iter().filter_map(|module| module.rows.as_ref().map(|rows| rows.table));
+        let words = tables().map(|table| table.capacity * table.slots.len()).fold(words, usize::max);
+        let keys = tables().map(|table| table.capacity).max().unwrap_or(0);
+        let (buffer, keys, namer) = (vec![0; words], vec![0; keys], Namer::new(kernel.prefix()));
+        (Self { running, buffer, keys, namer, sums: [0; MAX_SLOTS] }, errors)
     }
 
     /// The modules as they were attached, and in which mode.
@@ -94,7 +104,10 @@ impl Collector {
     /// Reads every module that is due once. A module that cannot be read keeps its values, and `complain` hears of it once.
     pub fn read(&mut self, mut complain: impl FnMut(&Error)) {
         for running in self.running.iter_mut().filter(|running| running.due) {
-            let read = running.attached.read(&mut self.buffer, &mut self.sums);
+            let mut read = running.attached.read(&mut self.buffer, &mut self.sums);
+            if let (Ok(()), Some(rows)) = (&read, &mut running.rows) {
+                read = take_rows(&running.attached, rows, &self.namer, &mut self.keys, &mut self.buffer);
+            }
             if let (Err(error), false) = (&read, running.failed) {
                 complain(error);
             }
@@ -106,30 +119,40 @@ impl Collector {
     }
 
     /// Declares all charts that can be told.
-    pub fn announce<W: uWrite>(&self, out: &mut W, update_every: u32) -> Result<(), W::Error> {
-        self.running
-            .iter()
-            .try_for_each(|running| running.sent().announce(out, update_every.saturating_mul(running.ticks)))
+    pub fn announce<W: uWrite>(&mut self, out: &mut W, update_every: u32) -> Result<(), W::Error> {
+        self.running.iter_mut().try_for_each(|running| {
+            let update_every = update_every.saturating_mul(running.ticks);
+            running.rows.iter_mut().for_each(|rows| rows.update_every = update_every);
+            running.sent().announce(out, update_every)
+        })
     }
 
     /// Sends the values of the read made at `now` microseconds.
     pub fn values<W: uWrite>(&mut self, out: &mut W, now: u64) -> Result<(), W::Error> {
         for running in self.running.iter_mut().filter(|running| running.due && !running.failed) {
             let sent = running.sent();
-            sent.values(out, &running.state, now, &mut running.moments)?;
+            sent.values(out, &running.state, now, &mut running.moments, running.rows.as_mut())?;
         }
         Ok(())
     }
 
     /// The last read of each module, slot by slot, where the slot is true: module, slot, total.
+    /// Of a table, the rows: a slot is `NAME:SLOT`.
     pub fn totals(&mut self, mut each: impl FnMut(&str, &str, u64)) -> Result<(), Error> {
-        for running in &self.running {
+        for running in &mut self.running {
             let Attached { module, live, .. } = &running.attached;
             running.attached.read(&mut self.buffer, &mut self.sums)?;
             let slots = module.slots.iter().zip(self.sums).enumerate();
             slots
                 .filter(|(slot, _)| live.contains(*slot))
                 .for_each(|(_, (name, total))| each(module.name, name, total));
+            let Some(rows) = &mut running.rows else { continue };
+            take_rows(&running.attached, rows, &self.namer, &mut self.keys, &mut self.buffer)?;
+            for (row, counters) in rows.each() {
+                for (slot, total) in rows.table.slots.iter().zip(counters) {
+                    each(module.name, &format!("{}:{slot}", row.name), *total);
+                }
+            }
         }
         Ok(())
     }
@@ -138,9 +161,11 @@ impl Collector {
 impl Running {
     fn new(attached: Attached, wanted: &Wanted) -> Self {
         let (moments, ticks) = (vec![0; attached.module.charts.len()], wanted.ticks);
+        let rows = attached.rows.as_ref().map(|rows| Rows::new(rows.table));
         Self {
             attached,
             state: State::default(),
+            rows,
             mode: wanted.mode,
             ticks,
             due: true,
@@ -152,4 +177,21 @@ impl Running {
     fn sent(&self) -> Sent<'static> {
         Sent { module: self.attached.module, live: self.attached.live, mode: self.mode }
     }
+}
+
+/// Reads the table of a module, and asks now and then whether a key still means what it did.
+fn take_rows(
+    attached: &Attached,
+    rows: &mut Rows,
+    namer: &Namer,
+    keys: &mut [u64],
+    values: &mut [u64],
+) -> Result<(), Error> {
+    let count = attached.read_rows(keys, values)?;
+    let names = rows.table.names;
+    rows.take(keys.get(..count).unwrap_or_default(), values, |key| namer.name(names, key));
+    if let (Some(key), Some(map)) = (rows.patrol(|key| namer.name(names, key)), &attached.rows) {
+        map.remove(key);
+    }
+    Ok(())
 }

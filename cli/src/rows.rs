@@ -37,6 +37,8 @@ const PATROL: u32 = 4;
 pub struct Rows {
     /// The table's row.
     pub table: &'static Table,
+    /// The interval that its charts are declared with, in seconds.
+    pub update_every: u32,
     rows: Vec<Row>,
     /// The counters of the rows, one after the other.
     counters: Vec<u64>,
@@ -49,7 +51,7 @@ impl Rows {
     pub fn new(table: &'static Table) -> Self {
         let (rows, counters) =
             (Vec::with_capacity(table.capacity), vec![0; table.capacity * table.slots.len()]);
-        Self { table, rows, counters, ticks: 0, next: 0 }
+        Self { table, update_every: 1, rows, counters, ticks: 0, next: 0 }
     }
 
     /// Takes a read of the table; `name` is asked for the name of each new key. A key that is not in the read keeps its
@@ -78,7 +80,7 @@ impl Rows {
     /// returned, to be taken out of the map.
     pub fn patrol(&mut self, name: impl FnOnce(u64) -> Name) -> Option<u64> {
         self.ticks = self.ticks.wrapping_add(1);
-        if self.rows.is_empty() || !self.ticks.is_multiple_of(PATROL) {
+        if self.rows.is_empty() || self.ticks % PATROL != 0 {
             return None;
         }
         self.next = (self.next + 1) % self.rows.len();
@@ -88,6 +90,11 @@ impl Rows {
         }
         row.stage = Stage::Gone;
         Some(row.key)
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// Every row with its counters.
@@ -182,6 +189,6 @@ mod tests {
     #[test]
     fn an_empty_table_has_nothing_to_ask() {
         let mut rows = Rows::new(&TABLE);
-        assert!((0..20).all(|_| rows.patrol(|_| unreachable!()).is_none()) && !rows.unsettled());
+        assert!((0..20).all(|_| rows.patrol(named).is_none()) && !rows.unsettled());
     }
 }

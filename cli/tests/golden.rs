@@ -2,12 +2,15 @@
 //! The exact bytes of each module for a script of reads: one golden file a module, which holds both.
 //!
 //! A line `read A B …` is a read of the module's slots, one second after the last; `lose SLOT …` takes slots away from
-//! the next line on. The lines after it, up to the next of these, are what kmote writes then. `KMOTE_BLESS=1` writes
+//! the next line on. `row KEY NAME A B …` is a row of the next read of its table, and `gone KEY` takes its meaning away.
+//! The lines after it, up to the next of these, are what kmote writes then. `KMOTE_BLESS=1` writes
 //! the files anew, for a person to look at.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use kmote_cli::names::Name;
 use kmote_cli::output::Page;
 use kmote_cli::protocol::Sent;
+use kmote_cli::rows::Rows;
 use kmote_core::chart::Mode;
 use kmote_core::module::{Module, Slots};
 use kmote_core::modules::MODULES;
@@ -21,6 +24,9 @@ struct Scripted {
     mode: Mode,
     live: Slots,
     state: State,
+    rows: Option<Rows>,
+    /// The rows of the next read: names and counters of each key.
+    next: Vec<(u64, String, Vec<u64>)>,
     sent: Vec<u64>,
     now: u64,
 }
@@ -29,7 +35,17 @@ impl Scripted {
     fn new(module: &'static Module) -> Self {
         let live = (0..module.slots.len()).fold(Slots::default(), Slots::with);
         let sent = vec![0; module.charts.len()];
-        Self { module, mode: Mode::Entry, live, state: State::default(), sent, now: 0 }
+        let rows = module.table.as_ref().map(Rows::new);
+        Self {
+            module,
+            mode: Mode::Entry,
+            live,
+            state: State::default(),
+            rows,
+            next: Vec::new(),
+            sent,
+            now: 0,
+        }
     }
 
     /// What is written because of a line of the script.
@@ -53,11 +69,37 @@ impl Scripted {
                 assert_eq!(read.len(), self.module.slots.len(), "{line}: one number a slot");
                 self.now += 1_000_000;
                 self.state.advance(self.module, &read);
-                self.sent_as().values(&mut out, &self.state, self.now, &mut self.sent).unwrap();
+                self.read_rows();
+                let (sent, rows) = (self.sent_as(), self.rows.as_mut());
+                sent.values(&mut out, &self.state, self.now, &mut self.sent, rows).unwrap();
             }
+            "row" => {
+                let numbers = rest[2..].iter().map(|number| number.parse().unwrap()).collect();
+                self.next.push((rest[0].parse().unwrap(), rest[1].to_owned(), numbers));
+            }
+            "gone" => self.patrol(rest[0].parse().unwrap()),
             other => panic!("{other}: no such command"),
         }
         out.text().to_owned()
+    }
+
+    /// Takes what `row` lines have gathered.
+    fn read_rows(&mut self) {
+        let Some(rows) = &mut self.rows else { return assert!(self.next.is_empty(), "rows without a table") };
+        let next = std::mem::take(&mut self.next);
+        let keys: Vec<u64> = next.iter().map(|(key, ..)| *key).collect();
+        let values: Vec<u64> = next.iter().flat_map(|(_, _, numbers)| numbers.clone()).collect();
+        let name = |key| &next.iter().find(|(known, ..)| *known == key).unwrap().1;
+        rows.take(&keys, &values, |key| Name::try_from(name(key).as_str()).unwrap());
+    }
+
+    /// Lets the patrol come by until it finds that this key has another name now.
+    fn patrol(&mut self, key: u64) {
+        let rows = self.rows.as_mut().unwrap();
+        let names: Vec<_> = rows.each().map(|(row, _)| (row.key, row.name.clone())).collect();
+        let name = |asked| names.iter().find(|(known, _)| *known == asked && asked != key);
+        let now = |asked| name(asked).map_or(Name::new(), |(_, name)| name.clone());
+        assert!((0..1000).any(|_| rows.patrol(now) == Some(key)), "{key} is gone");
     }
 
     fn sent_as(&self) -> Sent<'static> {
@@ -74,7 +116,7 @@ impl Scripted {
 }
 
 fn is_command(line: &str) -> bool {
-    ["announce", "lose", "read"]
+    ["announce", "lose", "read", "row", "gone"]
         .iter()
         .any(|command| line == *command || line.starts_with(&format!("{command} ")))
 }

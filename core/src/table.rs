@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Counters of keys that are only known at run time: the row of such a table, the walk over it, and ids that are clean.
 
-use crate::chart::Chart;
+use crate::chart::{Chart, Dimension, Kind, Mode};
 
 /// The most counters a key has: the buckets of a histogram.
 pub const MAX_ROW: usize = 24;
@@ -44,6 +44,21 @@ pub enum Drawn {
     },
     /// A chart of its own: `<id>.<name>`, in a family of that name; its dimensions count slots of the table.
     Chart(&'static Chart),
+}
+
+/// The chart of what a module with bounded maps could not keep.
+pub const fn lost(id: &'static str, title: &'static str, dimensions: &'static [Dimension]) -> Chart {
+    Chart {
+        id,
+        title,
+        units: "events/s",
+        family: "kmote",
+        context: "netdata.kmote_lost",
+        kind: Kind::Line,
+        priority: 140_100,
+        mode: Mode::Entry,
+        dimensions,
+    }
 }
 
 /// Walks over a map of at most `capacity` keys: `next` gives the key after one, and `each` sees every key.

@@ -65,6 +65,7 @@ macro_rules! syscall_results {
 
 mod cachestat;
 mod fd;
+mod hardirq;
 mod mount;
 mod oomkill;
 mod process;
@@ -81,6 +82,7 @@ pub const MODULES: &[Module] = &[
     sync::MODULE,
     swap::MODULE,
     softirq::MODULE,
+    hardirq::MODULE,
     shm::MODULE,
     mount::MODULE,
     oomkill::MODULE,

@@ -2,6 +2,7 @@
 //! One module by one mechanism: attach, work, compare, detach.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use kmote_core::chart::Mode;
 use kmote_core::hook::{Mechanism, Probe};
@@ -114,7 +115,7 @@ impl Run {
                 Some((None, reason)) => {
                     let mechanism = probe.hooks.iter().find(|h| fits(h.mechanism(), subject.mechanism));
                     let family = mechanism.map_or("", |h| h.mechanism().family());
-                    let (outcome, why) = match self.excused(family) {
+                    let (outcome, why) = match self.excused(family).or_else(|| absent(probe)) {
                         Some(excuse) => (Outcome::Skipped, format!("{excuse}; {reason}")),
                         None => (Outcome::Failed, reason.clone()),
                     };
@@ -190,6 +191,15 @@ impl Run {
             self.send(subject, slot, &expected.text(), &seen.to_string(), outcome, expected.why().to_owned());
         }
     }
+}
+
+/// An excuse for a probe of tracepoints only, of which this kernel has none.
+fn absent(probe: &Probe) -> Option<String> {
+    let is_tracepoint = |m: Mechanism| matches!(m, Mechanism::RawTracepoint | Mechanism::Tracepoint);
+    let categories: Vec<_> = fs::read_dir("/sys/kernel/tracing/events").ok()?.flatten().collect();
+    let exists = |name: &str| categories.iter().any(|category| category.path().join(name).exists());
+    let none = probe.hooks.iter().all(|hook| is_tracepoint(hook.mechanism()) && !exists(hook.target()));
+    none.then(|| "this kernel has no such tracepoint".to_owned())
 }
 
 /// Whether a probe has a hook that `--only` leaves.

@@ -5,6 +5,7 @@ mod cachestat;
 mod fd;
 mod mount;
 mod oomkill;
+mod hardirq;
 mod process;
 mod shm;
 mod softirq;
@@ -88,6 +89,7 @@ pub type Check = fn(&mut Run, Subject, &mut Kmote) -> Result<(), String>;
 pub fn check(module: &str) -> Option<Check> {
     match module {
         "softirq" => Some(softirq::check),
+        "hardirq" => Some(hardirq::check),
         _ => None,
     }
 }
@@ -119,11 +121,32 @@ fn wait(_: &mut Place) {
 
 /// Slots that no work in a guest can be made to move, and why.
 #[cfg(test)]
-const UNMOVED: &[(&str, &[&str], &str)] = &[(
-    "softirq",
-    &["hi", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer"],
-    "depends on devices and on how many CPUs there are",
-)];
+const UNMOVED: &[(&str, &[&str], &str)] = &[
+    (
+        "softirq",
+        &["hi", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer"],
+        "depends on devices and on how many CPUs there are",
+    ),
+    (
+        "hardirq",
+        &[
+            "thermal_apic",
+            "threshold_apic",
+            "error_apic",
+            "deferred_error_apic",
+            "spurious_apic",
+            "call_function",
+            "call_function_single",
+            "reschedule",
+            "local_timer",
+            "irq_work",
+            "x86_platform_ipi",
+            "ipi",
+            "lost",
+        ],
+        "depends on devices; what moved is compared with the kernel's own counts",
+    ),
+];
 
 #[cfg(test)]
 mod tests {
