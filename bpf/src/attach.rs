@@ -3,7 +3,7 @@
 
 use crate::kernel::{Kernel, Kprobes};
 use crate::sys::{self, Errno, Load, PerfEvent};
-use kmote_core::hook::{Hook, Mechanism, Refusal};
+use kmote_core::hook::{Hook, Mechanism, Refusal, missing};
 use libbpf_sys as raw;
 use std::ffi::{CStr, CString};
 use std::fs::{self, OpenOptions};
@@ -68,7 +68,7 @@ pub fn attach(
         refusal
     })?;
     let (attachment, line) = connect(kernel, hook, attach_type, program.as_fd())
-        .map_err(|errno| attach_refusal(kernel, mechanism, errno))?;
+        .map_err(|errno| attach_refusal(kernel, hook, errno))?;
     Ok(Link { _attachment: attachment, _program: program, _line: line })
 }
 
@@ -163,13 +163,13 @@ fn append(path: &Path, line: &str) -> Result<(), Errno> {
 }
 
 /// What an errno of attaching means.
-fn attach_refusal(kernel: &Kernel, mechanism: Mechanism, errno: Errno) -> Refusal {
-    match (mechanism, errno) {
+fn attach_refusal(kernel: &Kernel, hook: &Hook, errno: Errno) -> Refusal {
+    match (hook.mechanism(), errno) {
         (_, libc::EPERM | libc::EACCES) => kernel.not_permitted(),
         (_, 524 | libc::EOPNOTSUPP) => Refusal::NotSupported,
         (Mechanism::RawTracepoint | Mechanism::Tracepoint, libc::ENOENT) => Refusal::NoTracepoint,
         (Mechanism::Tracepoint, libc::EEXIST | libc::EBUSY) => Refusal::Busy,
-        (Mechanism::Kprobe | Mechanism::Kretprobe, libc::ENOENT) => Refusal::NoFunction,
+        (Mechanism::Kprobe | Mechanism::Kretprobe, libc::ENOENT) => missing(hook.target(), kernel),
         (Mechanism::RawTracepoint, libc::EINVAL) => Refusal::NotSupported,
         (_, libc::EINVAL | libc::EBUSY | libc::EADDRNOTAVAIL) => Refusal::NotTraceable,
         (_, other) => Refusal::Errno(other),

@@ -5,6 +5,7 @@ use crate::symbols::{Functions, Typed, Wanted};
 use crate::sys::{self, Errno};
 use kmote_core::cpu_list;
 use kmote_core::format;
+use kmote_core::home;
 use kmote_core::hook::{Field, Known, Mechanism, Refusal};
 use std::cell::{Cell, OnceCell};
 use std::fs::{self, File};
@@ -115,6 +116,11 @@ impl Kernel {
         self.typed.get_or_init(|| Typed::scan(&path(), &self.wanted).ok()).as_ref()
     }
 
+    /// The directory that a loaded kernel module has.
+    pub fn module(&self, name: &str) -> PathBuf {
+        self.prefix.join("sys/module").join(name)
+    }
+
     /// The id of a tracepoint, from tracefs.
     pub fn tracepoint_id(&self, category: &str, name: &str) -> Option<u64> {
         let path = self.tracefs.as_ref()?.join("events").join(category).join(name).join("id");
@@ -181,7 +187,14 @@ impl kmote_core::hook::Kernel for Kernel {
         let functions = self
             .functions
             .get_or_init(|| Functions::scan(&self.prefix.join("proc/kallsyms"), &self.wanted).ok());
-        functions.as_ref().map_or(Known::Untold, |functions| functions.knows(&self.wanted, name))
+        let known = functions.as_ref().map_or(Known::Untold, |functions| functions.knows(&self.wanted, name));
+        // The list was read once; a module may have come since.
+        let came = || home::of(name).is_some_and(|module| self.loaded(module) == Known::Present);
+        if known == Known::Absent && came() { Known::Untold } else { known }
+    }
+
+    fn loaded(&self, module: &str) -> Known {
+        if self.module(module).exists() { Known::Present } else { Known::Absent }
     }
 
     fn typed_function(&self, name: &str) -> Known {

@@ -9,7 +9,7 @@ use kmote_core::memory::Keep;
 use kmote_core::module::Module;
 use kmote_core::modules::MODULES;
 use kmote_core::share;
-use libbpf_rs::btf::types::{Int, Struct};
+use libbpf_rs::btf::types::{Array, Int, Struct};
 use libbpf_rs::btf::{Btf, BtfType};
 use libbpf_rs::{MapType, ObjectBuilder, OpenObject};
 use std::collections::BTreeSet;
@@ -42,23 +42,35 @@ fn every_object_has_its_row_and_every_row_its_object() {
     assert_eq!(objects, rows.iter().map(|(_, name)| name.as_str()).collect());
 }
 
+/// The names of a structure's 64-bit numbers: of a histogram's, the member's name and their own, or their place.
+fn names(btf: &Btf<'_>, counters: &Struct<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    for member in counters.iter() {
+        let name = member.name.unwrap().to_str().unwrap();
+        let kind = btf.type_by_id::<BtfType<'_>>(member.ty).unwrap().skip_mods_and_typedefs();
+        if let Ok(array) = Array::try_from(kind) {
+            assert_eq!(number_bits(array.contained_type()), 64);
+            all.extend((0..array.capacity()).map(|place| place.to_string()));
+        } else if let Ok(inner) = Struct::try_from(kind) {
+            all.extend(names(btf, &inner).iter().map(|own| format!("{name}_{own}")));
+        } else {
+            assert_eq!(number_bits(kind), 64, "{name}");
+            all.push(name.to_owned());
+        }
+    }
+    all
+}
+
+fn number_bits(kind: BtfType<'_>) -> u8 {
+    Int::try_from(kind.skip_mods_and_typedefs()).unwrap().bits
+}
+
 #[test]
 fn the_counters_are_the_slots() {
     for (module, name) in variants() {
         let (btf, object) = object(&name);
         let counters: Struct<'_> = btf.type_by_name(module.name).unwrap();
-        let members: Vec<_> = counters.iter().map(|member| member.name.unwrap().to_str().unwrap()).collect();
-        let flat: Vec<_> = module.slots.iter().map(|slot| slot.to_string()).collect();
-        assert_eq!(members, flat, "{}", module.name);
-        for member in counters.iter() {
-            let number: Int<'_> = btf
-                .type_by_id::<BtfType<'_>>(member.ty)
-                .unwrap()
-                .skip_mods_and_typedefs()
-                .try_into()
-                .unwrap();
-            assert_eq!(number.bits, 64, "{}: {:?}", module.name, member.name);
-        }
+        assert_eq!(names(&btf, &counters), module.slots, "{}", module.name);
         let map = object.maps().find(|map| map.name() == module.name).unwrap();
         assert_eq!(map.map_type(), MapType::PercpuArray, "{}", module.name);
         assert_eq!(

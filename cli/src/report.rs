@@ -74,6 +74,7 @@ pub fn why(probe: &Probe, outcome: &Outcome) -> String {
         let Some(hook) = probe.hooks.get(*place) else { continue };
         let words = words::refusal(refusal);
         let line = match refusal {
+            Refusal::NotLoaded(_) => words,
             Refusal::NoFunction | Refusal::NoTypedFunction | Refusal::NoTracepoint => {
                 format!("{} {}: {words}", hook.mechanism().word(), hook.target())
             }

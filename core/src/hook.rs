@@ -2,6 +2,7 @@
 //! Hooks, and the choice among them from what a kernel offers.
 
 use crate::chart::Mode;
+use crate::home;
 use core::fmt;
 
 /// A way to run a program at an event.
@@ -163,6 +164,10 @@ pub trait Kernel {
     fn typed_function(&self, name: &str) -> Known;
     /// Whether the kernel has this tracepoint.
     fn tracepoint(&self, category: &str, name: &str) -> Known;
+    /// Whether this kernel module is loaded; of one that is built in it may say anything.
+    fn loaded(&self, _module: &str) -> Known {
+        Known::Untold
+    }
     /// Whether this tracepoint's record has all `fields` where they are said to be.
     fn record(&self, category: &str, name: &str, fields: &[Field]) -> Known;
 }
@@ -182,6 +187,10 @@ pub enum Refusal {
     NoFunction,
     /// The kernel's BTF does not have the function.
     NoTypedFunction,
+    /// The function lives in this kernel module, which is not loaded.
+    NotLoaded(&'static str),
+    /// The function lives in this loaded kernel module, and nobody could unload it under a trampoline.
+    InModule(&'static str),
     /// There is no such tracepoint.
     NoTracepoint,
     /// The tracepoint's record has other fields, or has them elsewhere.
@@ -221,6 +230,8 @@ impl fmt::Display for Refusal {
             Self::NoBtf => out.write_str("the kernel has no BTF"),
             Self::NoFunction => out.write_str("no such function"),
             Self::NoTypedFunction => out.write_str("no such function in the kernel's BTF"),
+            Self::NotLoaded(module) => write!(out, "the kernel module {module} is not loaded"),
+            Self::InModule(module) => write!(out, "it would keep the kernel module {module} from being unloaded"),
             Self::NoTracepoint => out.write_str("no such tracepoint"),
             Self::OtherRecord => out.write_str("the tracepoint's record is laid out otherwise"),
             Self::NoTracefs => out.write_str("tracefs is not mounted: mount it on /sys/kernel/tracing"),
@@ -248,9 +259,9 @@ impl Hook {
         }
         let (known, refusal) = match self {
             Self::Fentry(name) | Self::Fexit(name) | Self::FexitResult(name) => {
-                (kernel.typed_function(name), Refusal::NoTypedFunction)
+                (kernel.typed_function(name), untyped(name, kernel))
             }
-            Self::Kprobe(name) | Self::Kretprobe(name) => (kernel.function(name), Refusal::NoFunction),
+            Self::Kprobe(name) | Self::Kretprobe(name) => (kernel.function(name), missing(name, kernel)),
             // Raw tracepoints are listed nowhere for certain: the trial tells.
             Self::RawTracepoint(_) => (Known::Untold, Refusal::NoTracepoint),
             Self::Tracepoint(category, name) => (kernel.tracepoint(category, name), Refusal::NoTracepoint),
@@ -270,7 +281,9 @@ impl Hook {
     fn absent(&self, kernel: &impl Kernel) -> bool {
         match self {
             Self::Fentry(name) | Self::Fexit(name) | Self::FexitResult(name) => {
-                kernel.typed_function(name) == Known::Absent && kernel.function(name) != Known::Present
+                kernel.typed_function(name) == Known::Absent
+                    && kernel.function(name) != Known::Present
+                    && !matches!(untyped(name, kernel), Refusal::InModule(_))
             }
             Self::Kprobe(name) | Self::Kretprobe(name) => kernel.function(name) == Known::Absent,
             Self::Tracepoint(category, name) | Self::Record(category, name, _) => {
@@ -283,6 +296,21 @@ impl Hook {
     /// The places of this hook that `kernel` has: they are to be taken all.
     pub fn present(&self, kernel: &impl Kernel) -> impl Iterator<Item = &Self> {
         self.places().iter().filter(|place| place.refusal(kernel).is_none())
+    }
+}
+
+/// Why a function is missing.
+pub fn missing(function: &str, kernel: &impl Kernel) -> Refusal {
+    let away = home::of(function).filter(|module| kernel.loaded(module) == Known::Absent);
+    away.map_or(Refusal::NoFunction, Refusal::NotLoaded)
+}
+
+/// Why the kernel's BTF lacks a function: those of modules are not in it.
+fn untyped(function: &str, kernel: &impl Kernel) -> Refusal {
+    match (home::of(function), kernel.function(function)) {
+        (Some(_), Known::Absent) => missing(function, kernel),
+        (Some(module), _) if kernel.loaded(module) == Known::Present => Refusal::InModule(module),
+        _ => Refusal::NoTypedFunction,
     }
 }
 
@@ -337,6 +365,72 @@ mod tests {
         functions: &'static [&'static str],
         typed: &'static [&'static str],
         tracepoints: Option<&'static [&'static str]>,
+    }
+
+    /// A kernel that has nothing but these functions in these loaded modules.
+    struct Modular {
+        functions: &'static [&'static str],
+        typed: &'static [&'static str],
+        modules: &'static [&'static str],
+    }
+
+    impl Kernel for Modular {
+        fn without(&self, _: Mechanism) -> Option<Refusal> {
+            None
+        }
+        fn function(&self, name: &str) -> Known {
+            listed(self.functions, name)
+        }
+        fn typed_function(&self, name: &str) -> Known {
+            listed(self.typed, name)
+        }
+        fn tracepoint(&self, _: &str, _: &str) -> Known {
+            Known::Absent
+        }
+        fn loaded(&self, module: &str) -> Known {
+            listed(self.modules, module)
+        }
+        fn record(&self, _: &str, _: &str, _: &[Field]) -> Known {
+            Known::Absent
+        }
+    }
+
+    #[test]
+    fn functions_of_modules_are_hooked_without_holding_the_module() {
+        use Refusal::{InModule, NoFunction, NoTypedFunction, NotLoaded};
+        const OPEN: &[&str] = &["xfs_file_open"];
+        for (case, functions, typed, modules, fentry, kprobe) in [
+            ("not loaded", &[][..], &[][..], &[][..], Some(NotLoaded("xfs")), Some(NotLoaded("xfs"))),
+            ("loaded", OPEN, &[], &["xfs"], Some(InModule("xfs")), None),
+            ("loaded, renamed", &[], &[], &["xfs"], Some(NoFunction), Some(NoFunction)),
+            ("built in", OPEN, OPEN, &[], None, None),
+            ("built in, no BTF of it", OPEN, &[], &[], Some(NoTypedFunction), None),
+        ] {
+            let kernel = Modular { functions, typed, modules };
+            assert_eq!(Fentry("xfs_file_open").refusal(&kernel), fentry, "{case}");
+            assert_eq!(Kprobe("xfs_file_open").refusal(&kernel), kprobe, "{case}");
+        }
+    }
+
+    #[test]
+    fn of_several_modules_those_that_are_loaded_are_hooked() {
+        const FENTRY: Hook = All(&[Fentry("nfs_file_open"), Fentry("nfs4_file_open")]);
+        const KPROBE: Hook = All(&[Kprobe("nfs_file_open"), Kprobe("nfs4_file_open")]);
+        let both: &[&str] = &["nfs_file_open", "nfs4_file_open"];
+        for (functions, typed, modules, fentry, kprobe) in [
+            (&[][..], &[][..], &[][..], 0, 0),
+            (&both[..1], &[], &["nfs"], 0, 1),
+            (both, &[], &["nfs", "nfsv4"], 0, 2),
+            (both, &both[..1], &["nfsv4"], 0, 2),
+            (both, both, &[], 2, 2),
+        ] {
+            let kernel = Modular { functions, typed, modules };
+            let taken = |hook: &'static Hook| match hook.refusal(&kernel) {
+                None => hook.present(&kernel).count(),
+                Some(_) => 0,
+            };
+            assert_eq!((taken(&FENTRY), taken(&KPROBE)), (fentry, kprobe), "{functions:?} {modules:?}");
+        }
     }
 
     fn listed(names: &[&str], name: &str) -> Known {

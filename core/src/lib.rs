@@ -16,6 +16,7 @@ pub mod delta;
 pub mod deny;
 pub mod format;
 pub mod histogram;
+pub mod home;
 pub mod hook;
 pub mod kallsyms;
 pub mod memory;

@@ -63,16 +63,22 @@ macro_rules! syscall_results {
     };
 }
 
+mod btrfs;
 mod cachestat;
+mod ext4;
 mod fd;
+mod filesystem;
 mod hardirq;
 mod mount;
+mod nfs;
 mod oomkill;
 mod process;
 mod shm;
 mod softirq;
 mod swap;
 mod sync;
+mod xfs;
+mod zfs;
 
 /// All modules, in the order in which they are attached and sent.
 pub const MODULES: &[Module] = &[
@@ -84,6 +90,11 @@ pub const MODULES: &[Module] = &[
     softirq::MODULE,
     hardirq::MODULE,
     shm::MODULE,
+    ext4::MODULE,
+    xfs::MODULE,
+    nfs::MODULE,
+    zfs::MODULE,
+    btrfs::MODULE,
     mount::MODULE,
     oomkill::MODULE,
 ];

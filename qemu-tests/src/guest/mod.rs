@@ -13,7 +13,7 @@ pub mod run;
 mod stream;
 pub mod sys;
 
-use std::fs::{self, File};
+use std::fs;
 
 use place::Place;
 use run::Run;
@@ -48,11 +48,5 @@ fn set_up() {
         }
     }
     sys::loopback_up();
-    let mut modules: Vec<_> = fs::read_dir("/modules").into_iter().flatten().flatten().collect();
-    modules.sort_by_key(fs::DirEntry::file_name);
-    for module in modules {
-        if let Err(error) = File::open(module.path()).and_then(|file| sys::load_module(&file)) {
-            println!("{}: {error}", module.path().display());
-        }
-    }
+    place::load_modules("/modules");
 }

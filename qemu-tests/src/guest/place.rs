@@ -18,6 +18,8 @@ pub struct Place {
     pub file: Option<File>,
     pub mapping: Option<Mapping>,
     pub zombie: Option<i32>,
+    /// Serial number of the disk that the steps work on.
+    pub disk: String,
 }
 
 impl Place {
@@ -28,6 +30,9 @@ impl Place {
         for _ in 0..50 {
             for (device, serial) in nvme_disks() {
                 let target = format!("/mnt/{serial}");
+                if !serial.starts_with("ext4") {
+                    continue;
+                }
                 if place.mounted.contains_key(&serial) || fs::create_dir_all(&target).is_err() {
                     continue;
                 }
@@ -52,6 +57,28 @@ impl Place {
         self.cold_file(disk, 256);
         self.fresh_file(disk);
         self.file = None;
+    }
+
+    /// Makes the disk the one that the steps work on: loads what its filesystem needs, and mounts it. Without disk or
+    /// modules it is not there, and what needs it is skipped.
+    pub fn turn_to(&mut self, disk: &str) {
+        self.disk = disk.to_owned();
+        if self.has(disk) {
+            return;
+        }
+        load_modules(&format!("/later/{disk}"));
+        let (target, disks) = (format!("/mnt/{disk}"), nvme_disks());
+        let Some((device, _)) = disks.iter().find(|(_, serial)| serial == disk) else { return };
+        fs::create_dir_all(&target).unwrap();
+        match sys::mount(&format!("/dev/{device}"), &target, disk, "") {
+            Ok(()) => drop(self.mounted.insert(disk.to_owned(), target)),
+            Err(error) => println!("mount {disk}: {error}"),
+        }
+    }
+
+    /// The file of the last step.
+    pub fn path(&self) -> String {
+        format!("{}/file", self.mounted[&self.disk])
     }
 
     /// Lets this process run on every CPU again.
@@ -104,6 +131,17 @@ impl Place {
         let mut buffer = [0; 4096];
         for page in 0..pages {
             self.file().read_exact_at(&mut buffer, page * 4096).unwrap();
+        }
+    }
+}
+
+/// Loads all modules of a folder, in the order of their names.
+pub fn load_modules(folder: &str) {
+    let mut modules: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
+    modules.sort_by_key(fs::DirEntry::file_name);
+    for module in modules {
+        if let Err(error) = File::open(module.path()).and_then(|file| sys::load_module(&file)) {
+            println!("{}: {error}", module.path().display());
         }
     }
 }

@@ -4,11 +4,12 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::io::{Error, Result};
-use std::os::fd::AsRawFd;
+use std::io::{Error, Read, Result};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
+use std::time::Duration;
 
 fn check(result: libc::c_long) -> Result<libc::c_long> {
     if result < 0 { Err(Error::last_os_error()) } else { Ok(result) }
@@ -161,6 +162,66 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours and nothing refers to it any more.
         unsafe { libc::munmap(self.start.cast(), self.length) };
+    }
+}
+
+/// Pages that come only when somebody brings them (userfaultfd(2)): whoever touches one waits until then.
+pub struct SlowPages {
+    start: *mut u8,
+    count: usize,
+    faults: File,
+}
+
+// SAFETY: the pages are only handed to the kernel, which takes care of its own order.
+unsafe impl Sync for SlowPages {}
+
+impl SlowPages {
+    pub fn new(count: usize) -> Result<Self> {
+        let (length, protection) = (count * 4096, libc::PROT_READ | libc::PROT_WRITE);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: the kernel chooses the place; the mapping lives as long as the value.
+        let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
+        assert!(start != libc::MAP_FAILED, "mmap: {}", Error::last_os_error());
+        // SAFETY: takes no memory; the descriptor that comes of it is nobody else's.
+        let faults = unsafe { File::from_raw_fd(check(libc::syscall(libc::SYS_userfaultfd, 0))? as RawFd) };
+        let pages = Self { start: start.cast(), count, faults };
+        // UFFDIO_API: the version, features; UFFDIO_REGISTER: the range, UFFDIO_REGISTER_MODE_MISSING.
+        pages.request(0xc018_aa3f, &mut [0xaa, 0, 0, 0])?;
+        pages.request(0xc020_aa00, &mut [start as u64, length as u64, 1, 0])?;
+        Ok(pages)
+    }
+
+    fn request(&self, number: u32, words: &mut [u64; 4]) -> Result<()> {
+        // SAFETY: the words are at least as many as these requests read and write.
+        check(unsafe { libc::ioctl(self.faults.as_raw_fd(), number as _, words.as_mut_ptr()) }.into())
+            .map(drop)
+    }
+
+    /// Brings each page so long after it was touched.
+    pub fn bring(&self, after: Duration) {
+        for _ in 0..self.count {
+            // struct uffd_msg: the address is its third word.
+            let mut message = [0; 32];
+            (&self.faults).read_exact(&mut message).unwrap();
+            let address = u64::from_ne_bytes(message[16..24].try_into().unwrap());
+            std::thread::sleep(after);
+            // UFFDIO_ZEROPAGE: the range.
+            self.request(0xc020_aa04, &mut [address & !4095, 4096, 0, 0]).unwrap();
+        }
+    }
+
+    /// Reads into a page.
+    pub fn read(&self, file: &File, page: usize) {
+        // SAFETY: the page is inside of the mapping, and only the kernel writes to it.
+        let result = unsafe { libc::pread(file.as_raw_fd(), self.start.add(page * 4096).cast(), 4096, 0) };
+        assert_eq!(result, 4096, "pread: {}", Error::last_os_error());
+    }
+}
+
+impl Drop for SlowPages {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nothing refers to it any more.
+        unsafe { libc::munmap(self.start.cast(), self.count * 4096) };
     }
 }
 

@@ -6,10 +6,13 @@ use std::path::Path;
 
 use super::cpio::Cpio;
 use super::fetch::Image;
-use super::modules::Modules;
+use super::modules::{Module, Modules};
 
 /// The modules that the workloads stand on, where they are not built in.
 const NEEDED: [&str; 2] = ["nvme", "ext4"];
+
+/// What a module of kmote waits for, and is loaded when its turn comes: in `/later/NAME`.
+const LATER: [(&str, &[&str]); 2] = [("xfs", &["xfs"]), ("btrfs", &["btrfs"])];
 
 /// The static programs of one architecture.
 #[derive(Clone, Debug)]
@@ -28,10 +31,26 @@ pub fn build(image: &Image, binaries: &Binaries, orders: &str) -> Result<Vec<u8>
     cpio.file("init", 0o755, &read(&binaries.guest)?);
     cpio.file("kmote", 0o755, &read(&binaries.kmote)?);
     cpio.file("orders", 0o644, orders.as_bytes());
-    let modules = image.modules.as_deref().map(Modules::scan);
     // Without modules the kernel must have everything built in; the guest says what it lacks.
-    for (nr, module) in modules.map_or(Ok(Vec::new()), |m| m.in_order(&NEEDED))?.iter().enumerate() {
-        cpio.file(&format!("modules/{nr:02}-{}.ko", module.name), 0o644, &module.bytes);
+    if let Some(modules) = image.modules.as_deref().map(Modules::scan) {
+        add(&mut cpio, "modules", &modules.in_order(&NEEDED)?);
+        cpio.directory("later");
+        for (name, needed) in LATER.iter().filter(|(name, _)| asked_for(orders, name)) {
+            cpio.directory(&format!("later/{name}"));
+            add(&mut cpio, &format!("later/{name}"), &modules.in_order(needed)?);
+        }
     }
     Ok(cpio.finish())
+}
+
+/// Whether the guest is told to test a module of kmote: by name, or by no name at all.
+fn asked_for(orders: &str, module: &str) -> bool {
+    let mut only = orders.lines().filter_map(|line| line.strip_prefix("only ")).peekable();
+    only.peek().is_none() || only.any(|name| name == module)
+}
+
+fn add(cpio: &mut Cpio, folder: &str, modules: &[Module]) {
+    for (nr, module) in modules.iter().enumerate() {
+        cpio.file(&format!("{folder}/{nr:02}-{}.ko", module.name), 0o644, &module.bytes);
+    }
 }

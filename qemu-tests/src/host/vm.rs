@@ -11,8 +11,13 @@ use std::time::{Duration, Instant};
 use super::command::succeed;
 use super::machine::Arch;
 
-/// The disks: a serial number, by which the guest tells them apart, and the block size of the ext4 on it.
-const DISKS: [(&str, &str); 2] = [("ext4-4k", "4096"), ("ext4-1k", "1024")];
+/// The disks: a serial number, by which the guest tells them apart, and what makes the filesystem on it, in so many MiB.
+const DISKS: [(&str, u64, &[&str]); 4] = [
+    ("ext4-4k", 64, &["mkfs.ext4", "-b", "4096"]),
+    ("ext4-1k", 64, &["mkfs.ext4", "-b", "1024"]),
+    ("xfs", 300, &["mkfs.xfs"]),
+    ("btrfs", 128, &["mkfs.btrfs"]),
+];
 
 /// Only what every kernel from 3.10 on can mount.
 const EXT4_FEATURES: &str = "none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,flex_bg,\
@@ -35,9 +40,9 @@ pub fn run(boot: &Boot) -> Result<String, String> {
     let initrd = folder.0.join("initrd");
     fs::write(&initrd, boot.initramfs).map_err(|e| e.to_string())?;
     let mut command = qemu(boot, &initrd);
-    for (serial, block_size) in DISKS {
+    for (serial, size, make) in DISKS {
         let path = folder.0.join(serial);
-        make_disk(&path, block_size)?;
+        make_disk(&path, size, make)?;
         let drive = format!("file={},if=none,id={serial},format=raw,cache=unsafe", path.display());
         command.args(["-drive", &drive, "-device", &format!("nvme,drive={serial},serial={serial}")]);
     }
@@ -62,14 +67,17 @@ fn qemu(boot: &Boot, initrd: &Path) -> Command {
     command
 }
 
-fn make_disk(path: &Path, block_size: &str) -> Result<(), String> {
+fn make_disk(path: &Path, size: u64, make: &[&str]) -> Result<(), String> {
     let file = fs::File::create(path).map_err(|e| e.to_string())?;
-    file.set_len(64 << 20).map_err(|e| e.to_string())?;
-    // Lazy initialisation would dirty buffers in the background while the tests count them.
-    let mkfs =
-        ["-q", "-F", "-b", block_size, "-O", EXT4_FEATURES, "-E", "lazy_itable_init=0,lazy_journal_init=0"];
+    file.set_len(size << 20).map_err(|e| e.to_string())?;
     let search = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-    succeed(Command::new("mkfs.ext4").env("PATH", search).args(mkfs).arg(path))
+    let mut command = Command::new(make[0]);
+    command.env("PATH", search).args(&make[1..]).arg("-q");
+    if make[0] == "mkfs.ext4" {
+        // Lazy initialisation would dirty buffers in the background while the tests count them.
+        command.args(["-F", "-O", EXT4_FEATURES, "-E", "lazy_itable_init=0,lazy_journal_init=0"]);
+    }
+    succeed(command.arg(path))
 }
 
 fn wait(mut child: Child, timeout: Duration) -> Result<String, String> {

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! ext4, xfs, btrfs: files read, written, opened and synced, and reads that take a known time.
+//!
+//! The sum over an operation's buckets is the number of operations; a name with a star stands for it.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::thread;
+use std::time::Duration;
+
+use super::Expected::Exactly;
+use super::{Expected, Step, nothing, wait};
+use crate::guest::place::Place;
+use crate::guest::sys::SlowPages;
+
+const PAGES: u64 = 64;
+const OPENS: u64 = 23;
+const SYNCS: u64 = 7;
+const THREADS: u64 = 8;
+const SLOW: u64 = 3;
+
+/// In the middle of the bucket from 131 to 262 ms, so that a busy machine does not leave it.
+const DELAY: Duration = Duration::from_millis(180);
+
+type Slots = [(&'static str, Expected); 8];
+
+const fn slots(read: u64, write: u64, open: u64, sync: u64) -> Slots {
+    [
+        ("read_*", Exactly(read)),
+        ("write_*", Exactly(write)),
+        ("open_*", Exactly(open)),
+        ("sync_*", Exactly(sync)),
+        ("read_lost", Exactly(0)),
+        ("write_lost", Exactly(0)),
+        ("open_lost", Exactly(0)),
+        ("sync_lost", Exactly(0)),
+    ]
+}
+
+/// The disk of a filesystem.
+pub fn disk(module: &str) -> &'static str {
+    match module {
+        "xfs" => "xfs",
+        "btrfs" => "btrfs",
+        _ => "ext4-4k",
+    }
+}
+
+pub fn steps(module: &str) -> Vec<Step> {
+    const NONE: Slots = slots(0, 0, 0, 0);
+    const WRITTEN: Slots = slots(0, PAGES, 0, 0);
+    const READ: Slots = slots(PAGES, 0, 0, 0);
+    const OPENED: Slots = slots(0, 0, OPENS, 0);
+    const SYNCED: Slots = slots(0, SYNCS, 0, SYNCS);
+    // A write that must be on the disk when it ends syncs by itself: one operation inside another.
+    const WRITTEN_THROUGH: Slots = slots(0, SYNCS, 1, SYNCS);
+    const READ_AT_ONCE: Slots = slots(THREADS * PAGES, 0, 0, 0);
+    const SLOWLY: &[(&str, Expected)] =
+        &[("read_*", Exactly(SLOW)), ("read_18", Exactly(SLOW)), ("read_lost", Exactly(0))];
+    let disk = disk(module);
+    let step = |name, prepare, work, expect| Step {
+        name,
+        disk: Some(disk),
+        cpus: 1,
+        prepare,
+        work,
+        expect,
+        counters: Vec::new(),
+    };
+    vec![
+        step("nothing", nothing, wait, &NONE),
+        step("64 pages written", fresh, |p| p.write(PAGES), &WRITTEN),
+        step("64 pages read", cold, |p| p.read(PAGES), &READ),
+        step("64 pages read again", warm, |p| p.read(PAGES), &READ),
+        step("23 opens", fresh, open, &OPENED),
+        step("7 writes and syncs", fresh, sync, &SYNCED),
+        step("7 writes to the disk", fresh, write_through, &WRITTEN_THROUGH),
+        step("8 threads read 64 pages", warm, read_at_once, &READ_AT_ONCE),
+        step("3 reads of 180 ms", warm, read_slowly, SLOWLY),
+    ]
+}
+
+fn fresh(place: &mut Place) {
+    place.fresh_file(&place.disk.clone());
+}
+
+fn cold(place: &mut Place) {
+    place.cold_file(&place.disk.clone(), PAGES);
+}
+
+fn warm(place: &mut Place) {
+    cold(place);
+    place.read(PAGES);
+}
+
+fn open(place: &mut Place) {
+    let path = place.path();
+    for _ in 0..OPENS {
+        OpenOptions::new().read(true).open(&path).unwrap();
+    }
+}
+
+fn sync(place: &mut Place) {
+    for nr in 0..SYNCS {
+        place.file().write_all_at(&[nr as u8; 4096], nr * 4096).unwrap();
+        place.file().sync_all().unwrap();
+    }
+}
+
+fn write_through(place: &mut Place) {
+    let file = OpenOptions::new().write(true).custom_flags(libc::O_SYNC).open(place.path()).unwrap();
+    for nr in 0..SYNCS {
+        file.write_all_at(&[nr as u8; 4096], nr * 4096).unwrap();
+    }
+}
+
+fn read_at_once(place: &mut Place) {
+    let file = place.file();
+    let read = || (0..PAGES).for_each(|page| file.read_exact_at(&mut [0; 4096], page * 4096).unwrap());
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(read);
+        }
+    });
+}
+
+/// The reads wait for the pages that they read into, each for as long as it takes to bring one.
+fn read_slowly(place: &mut Place) {
+    let pages = SlowPages::new(SLOW as usize).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| pages.bring(DELAY));
+        for nr in 0..SLOW as usize {
+            pages.read(place.file(), nr);
+        }
+    });
+}
