@@ -7,8 +7,6 @@
 //!
 //! Environment: `CLANG`, `LLVM_STRIP`, and those of the cc crate (`CC_<target>`, `AR_<target>`, `CFLAGS_<target>`).
 
-use kmote_core::modules::MODULES;
-use kmote_core::share;
 use std::env;
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
@@ -140,9 +138,9 @@ fn compile_libbpf(clang: &OsStr, sources: &Path, out: &Path) -> Result<Vec<PathB
 
 /// Whether the file is compiled; `native/no_zlib.c` and `native/absent.c` stand in for the others.
 fn is_wanted(file: &Path) -> bool {
-    ["elf_compress.c", "elf_compress_gnu.c", "usdt.c", "elf.c", "zip.c", "gen_loader.c"]
-        .iter()
-        .all(|left_out| !file.ends_with(left_out))
+    let zlib = ["elf_compress.c", "elf_compress_gnu.c"];
+    let absent = ["usdt.c", "elf.c", "zip.c", "gen_loader.c", "relo_core.c", "btf_relocate.c"];
+    zlib.iter().chain(&absent).all(|left_out| !file.ends_with(left_out))
 }
 
 /// A compiler set for size: the linker drops what nobody calls, and nothing unwinds through C.
@@ -168,62 +166,44 @@ fn c_compiler(clang: &OsStr, sources: &Path) -> Result<cc::Build> {
     Ok(build)
 }
 
-/// Every `c/<stem>.bpf.c` becomes `<stem>.bpf.o`, and perhaps a variant; returns the objects, sorted.
+/// Every `c/<stem>.bpf.c` becomes `<stem>.bpf.o`; returns the objects, sorted.
 fn compile_programs(clang: &OsStr, sources: &Path, out: &Path) -> Result<Vec<PathBuf>> {
     let headers = out.join("include");
     copy_bpf_headers(&sources.join("libbpf/src"), &headers.join("bpf"))?;
     let strip = tool("LLVM_STRIP", "llvm-strip");
     let mut objects = Vec::new();
     for source in files(Path::new("c"), ".bpf.c")? {
-        let name = source.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_suffix(".bpf.c"));
-        let name = name.ok_or("a program's name is not UTF-8")?;
-        for (variant, definitions) in variants(name) {
-            let object = out.join(format!("{variant}.bpf.o"));
-            let mut compiler = bpf_compiler(clang, sources, &headers)?;
-            run(compiler.args(definitions).arg(&source).arg("-o").arg(&object))?;
-            if let Some(strip) = &strip {
-                strip_object(strip, &object)?;
-            }
-            objects.push(object);
+        let object = out.join(source.with_extension("o").file_name().ok_or("a program without a name")?);
+        run(bpf_compiler(clang, sources, &headers)?.arg(&source).arg("-o").arg(&object))?;
+        refuse_relocations(&object)?;
+        if let Some(strip) = &strip {
+            strip_object(strip, &object)?;
         }
+        objects.push(object);
     }
     Ok(objects)
-}
-
-/// The objects that are made of a source, each with the definitions that make it so. A module that is drawn for groups
-/// of processes has a second one, `<name>.apps`, which also books every count on the process that did it: where nobody
-/// asks for groups, the programs are those that do not know of them.
-fn variants(name: &str) -> Vec<(String, Vec<String>)> {
-    let counters = format!("-DPROCESS_COUNTERS={}", share::words(MODULES) - share::HEADER);
-    let mut variants = vec![(name.to_owned(), vec![counters.clone()])];
-    let module = MODULES.iter().find(|module| module.name == name);
-    if let Some((module, place)) = module.zip(share::place(MODULES, name)) {
-        let slots = format!("-DSHARED_SLOTS={}", module.shared_slots());
-        let definitions = vec!["-DATTRIBUTE".to_owned(), format!("-DPLACE={place}"), slots, counters];
-        variants.push((format!("{name}.apps"), definitions));
-    }
-    variants
 }
 
 /// Takes the DWARF away, and of the BTF what only CO-RE relocations and the verifier's messages are made of. The types
 /// stay: the loader and the contract test read them.
 fn strip_object(strip: &OsStr, object: &Path) -> Result<()> {
-    let mut command = Command::new(strip);
-    command.args(["--strip-debug", "--remove-section=.llvm_addrsig"]);
-    if !has_relocations(&fs::read(object)?) {
-        command.arg("--remove-section=.BTF.ext");
-    }
-    run(command.arg(object))
+    let sections = ["--remove-section=.llvm_addrsig", "--remove-section=.BTF.ext"];
+    run(Command::new(strip).arg("--strip-debug").args(sections).arg(object))
 }
 
-/// Whether the object asks for CO-RE relocations: the last field of the header of its .BTF.ext (`struct
-/// btf_ext_header`: magic, version, flags, length 32, …, core_relo_len), which is not in the other BTF section.
-fn has_relocations(object: &[u8]) -> bool {
+/// Fails if the object asks for CO-RE relocations: each makes libbpf read the whole BTF of the kernel, which old kernels
+/// do not have, and `native/absent.c` stands in for the code. Their length is the last field of the header of .BTF.ext
+/// (`struct btf_ext_header`: magic, version, flags, length 32, …); that of .BTF is shorter.
+fn refuse_relocations(object: &Path) -> Result<()> {
     let begins = |header: &&[u8]| {
         header.starts_with(&[0x9f, 0xeb, 1, 0, 32, 0, 0, 0])
             || header.starts_with(&[0xeb, 0x9f, 1, 0, 0, 0, 0, 32])
     };
-    object.windows(32).find(begins).is_none_or(|header| !header.ends_with(&[0; 4]))
+    match fs::read(object)?.windows(32).find(begins) {
+        Some(header) if header.ends_with(&[0; 4]) => Ok(()),
+        Some(_) => Err(format!("{}: CO-RE relocations are not supported", object.display()).into()),
+        None => Err(format!("{}: no BTF: does clang know -g for BPF?", object.display()).into()),
+    }
 }
 
 /// Programs include `<bpf/bpf_helpers.h>`; the package has these headers among libbpf's sources.
@@ -286,7 +266,7 @@ fn write_objects(objects: &[PathBuf], out: &Path) -> Result<()> {
          pub static OBJECTS: &[(&str, &[u8])] = &[\n",
     );
     for object in objects {
-        let stem = object.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_suffix(".bpf.o"));
+        let stem = object.file_name().and_then(OsStr::to_str).and_then(|name| name.split('.').next());
         let stem = stem.ok_or("a program's name is not UTF-8")?;
         text += &format!("    ({stem:?}, &Aligned(*include_bytes!({object:?})).0),\n");
     }

@@ -43,15 +43,21 @@ remap() {
         "$sysroot/lib/rustlib/src/rust=rust" "$(readlink -f "$cache/rust-src-$version" || echo "$cache")=rust"
 }
 
+# libunwind.a, which std's linking asks for. Renamed into place, because two builds may share the cache.
+archive_unwind() {
+    new=$(mktemp -d "$CROSS_INPUTS/unwind.XXXXXX")
+    "$cross/cc.sh" -Oz -c "$cross/unwind.c" -o "$new/unwind.o"
+    "$ar" rcsD "$new/libunwind.a" "$new/unwind.o"
+    mv "$new/libunwind.a" "$CROSS_INPUTS/libunwind.a"
+    rm -r "$new"
+}
+
 build() { # TARGET
     "$cross/fetch.sh" "$1"
     std_sources
     CROSS_TARGET=$1 CROSS_INPUTS=$cache/$1
     export CROSS_TARGET CROSS_INPUTS
-    "$cross/cc.sh" -Oz -c "$cross/unwind.c" -o "$CROSS_INPUTS/unwind.o"
-    rm -f "$CROSS_INPUTS/libunwind.a"
-    "$ar" rcsD "$CROSS_INPUTS/libunwind.a" "$CROSS_INPUTS/unwind.o"
-
+    archive_unwind
     small=$(echo "$1" | tr - _)
     capital=$(echo "$small" | tr '[:lower:]' '[:upper:]')
     # std is built too, which stable cargo only does when told that it may; the flags are its own for small programs.

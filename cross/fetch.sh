@@ -17,9 +17,10 @@ die() {
 # The mirror this machine already uses for its own Debian packages, as apt understands its configuration.
 debian_mirror() {
     # shellcheck source=/dev/null
-    codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+    codename=$(. /etc/os-release && [ "$ID" = debian ] && echo "$VERSION_CODENAME") || return 0
     # shellcheck disable=SC2016 # apt's own variables
-    apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Component: main' "Release: $codename" | head -n 1
+    apt-get indextargets --no-release-info --format '$(REPO_URI)' \
+        'Identifier: Packages' 'Component: main' "Release: $codename" | head -n 1
 }
 
 apt_private() { # SUITE ARCHITECTURE APT_COMMAND...
@@ -39,7 +40,7 @@ apt_tree() { # SUITE ARCHITECTURE
     tree=$cache/apt/$1-$2
     [ -z "$(find "$tree/fresh" -mtime -1 2>/dev/null)" ] || return 0
     mirror=${KMOTE_DEBIAN_MIRROR:-$(debian_mirror)}
-    [ -n "$mirror" ] || die "apt knows no Debian mirror; name one in \$KMOTE_DEBIAN_MIRROR"
+    [ -n "$mirror" ] || die "apt knows no mirror of Debian; name one in \$KMOTE_DEBIAN_MIRROR"
     mkdir -p "$tree/sources" "$tree/state/lists/partial" "$tree/cache/archives/partial"
     : >"$tree/status"
     cat >"$tree/sources/debian.sources" <<END

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Parts of libbpf that its tables reach and kmote does not use: probes on user programs (usdt.c, elf.c,
- * zip.c) and loader programs (gen_loader.c), 15 KB of the binary. Whoever calls one of these after all is
- * told that it is not supported; as a pointer the value is one of libbpf's error pointers.
+ * zip.c), loader programs (gen_loader.c) and CO-RE (relo_core.c, btf_relocate.c), 25 KB of the binary.
+ * Whoever calls one of these after all is told that it is not supported; as a pointer the value is one of
+ * libbpf's error pointers.
  */
 #include <errno.h>
 
@@ -34,3 +35,9 @@ ABSENT(bpf_gen__prog_load)
 ABSENT(bpf_gen__record_attach_target)
 ABSENT(bpf_gen__record_extern)
 ABSENT(bpf_gen__record_relo_core)
+
+ABSENT(bpf_core_calc_relo_insn)
+ABSENT(bpf_core_patch_insn)
+ABSENT(__bpf_core_types_are_compat)
+ABSENT(__bpf_core_types_match)
+ABSENT(btf_relocate)

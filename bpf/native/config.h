@@ -11,3 +11,7 @@
 #define HAVE_DECL_POWEROF2     1
 #define HAVE_DECL_MEMPCPY      1
 #include <eu-config.h>
+
+/* Its messages need no translation. */
+#undef _
+#define _(text) text
