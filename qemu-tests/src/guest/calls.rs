@@ -10,7 +10,7 @@ use libc::c_long;
 
 /// The call's number for `sync_file_range`, whose arguments stand in another order on arm.
 #[cfg(target_arch = "arm")]
-pub const SYNC_FILE_RANGE: c_long = libc::SYS_arm_sync_file_range;
+pub const SYNC_FILE_RANGE: c_long = 341;
 #[cfg(not(target_arch = "arm"))]
 pub const SYNC_FILE_RANGE: c_long = libc::SYS_sync_file_range;
 

@@ -45,7 +45,7 @@ pub fn loopback_up() {
         request.ifr_name[1] = b'o' as libc::c_char;
         request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
         let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
-        libc::ioctl(socket, libc::SIOCSIFFLAGS, &raw const request);
+        libc::ioctl(socket, libc::SIOCSIFFLAGS as _, &raw const request);
         libc::close(socket);
     }
 }
