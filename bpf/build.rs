@@ -7,6 +7,8 @@
 //!
 //! Environment: `CLANG`, `LLVM_STRIP`, and those of the cc crate (`CC_<target>`, `AR_<target>`, `CFLAGS_<target>`).
 
+use kmote_core::modules::MODULES;
+use kmote_core::share;
 use std::env;
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
@@ -166,22 +168,42 @@ fn c_compiler(clang: &OsStr, sources: &Path) -> Result<cc::Build> {
     Ok(build)
 }
 
-/// Every `c/<stem>.bpf.c` becomes `<stem>.bpf.o`; returns the objects, sorted.
+/// Every `c/<stem>.bpf.c` becomes `<stem>.bpf.o`, and perhaps a variant; returns the objects, sorted.
 fn compile_programs(clang: &OsStr, sources: &Path, out: &Path) -> Result<Vec<PathBuf>> {
     let headers = out.join("include");
     copy_bpf_headers(&sources.join("libbpf/src"), &headers.join("bpf"))?;
     let strip = tool("LLVM_STRIP", "llvm-strip");
     let mut objects = Vec::new();
     for source in files(Path::new("c"), ".bpf.c")? {
-        let object = out.join(source.with_extension("o").file_name().ok_or("a program without a name")?);
-        run(bpf_compiler(clang, sources, &headers)?.arg(&source).arg("-o").arg(&object))?;
-        refuse_relocations(&object)?;
-        if let Some(strip) = &strip {
-            strip_object(strip, &object)?;
+        let name = source.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_suffix(".bpf.c"));
+        let name = name.ok_or("a program's name is not UTF-8")?;
+        for (variant, definitions) in variants(name) {
+            let object = out.join(format!("{variant}.bpf.o"));
+            let mut compiler = bpf_compiler(clang, sources, &headers)?;
+            run(compiler.args(definitions).arg(&source).arg("-o").arg(&object))?;
+            refuse_relocations(&object)?;
+            if let Some(strip) = &strip {
+                strip_object(strip, &object)?;
+            }
+            objects.push(object);
         }
-        objects.push(object);
     }
     Ok(objects)
+}
+
+/// The objects that are made of a source, each with the definitions that make it so. A module that is drawn for groups
+/// of processes has a second one, `<name>.apps`, which also books every count on the process that did it: where nobody
+/// asks for groups, the programs are those that do not know of them.
+fn variants(name: &str) -> Vec<(String, Vec<String>)> {
+    let counters = format!("-DPROCESS_COUNTERS={}", share::words(MODULES) - share::HEADER);
+    let mut variants = vec![(name.to_owned(), vec![counters.clone()])];
+    let module = MODULES.iter().find(|module| module.name == name);
+    if let Some((module, place)) = module.zip(share::place(MODULES, name)) {
+        let slots = format!("-DSHARED_SLOTS={}", module.shared_slots());
+        let definitions = vec!["-DATTRIBUTE".to_owned(), format!("-DPLACE={place}"), slots, counters];
+        variants.push((format!("{name}.apps"), definitions));
+    }
+    variants
 }
 
 /// Takes the DWARF away, and of the BTF what only CO-RE relocations and the verifier's messages are made of. The types
@@ -266,7 +288,7 @@ fn write_objects(objects: &[PathBuf], out: &Path) -> Result<()> {
          pub static OBJECTS: &[(&str, &[u8])] = &[\n",
     );
     for object in objects {
-        let stem = object.file_name().and_then(OsStr::to_str).and_then(|name| name.split('.').next());
+        let stem = object.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_suffix(".bpf.o"));
         let stem = stem.ok_or("a program's name is not UTF-8")?;
         text += &format!("    ({stem:?}, &Aligned(*include_bytes!({object:?})).0),\n");
     }
