@@ -10,11 +10,13 @@ use crate::kernel::Kernel;
 use crate::objects::OBJECTS;
 use crate::processes::Processes;
 use crate::programs::{self, Facts};
+use crate::starts::Starts;
 use crate::sys::{self, Errno};
 use crate::table::RowMap;
 use crate::words;
 use kmote_core::chart::Mode;
 use kmote_core::hook::{Hook, Probe, Refusal};
+use kmote_core::memory::{Keep, STARTS};
 use kmote_core::module::{Module, Slots};
 use kmote_core::percpu;
 use libbpf_rs::{ObjectBuilder, OpenObject};
@@ -53,6 +55,8 @@ pub struct Attached {
     pub live: Slots,
     /// The counters of keys that are only known at run time, while all that feeds them is attached.
     pub rows: Option<RowMap>,
+    /// What its programs have seen begin.
+    pub starts: Option<Starts>,
     map: OwnedFd,
     cpus: usize,
 }
@@ -121,7 +125,17 @@ pub fn attach_module(
     let table = module.table.as_ref().filter(|table| live.contains_all(table.needs));
     let rows =
         table.map(|table| Ok(RowMap::new(table, map(format!("{}_rows", module.name))?))).transpose()?;
-    Ok(Attached { module, live, rows, outcomes, map: counters, cpus: kernel.cpus })
+    let starts =
+        starts(module).map(|entries| Ok(Starts::new(map(STARTS.to_owned())?, entries))).transpose()?;
+    Ok(Attached { module, live, rows, starts, outcomes, map: counters, cpus: kernel.cpus })
+}
+
+/// How many entries a module's map of what has begun has, if it keeps one.
+fn starts(module: &Module) -> Option<usize> {
+    module.keeps.iter().find_map(|keep| match keep {
+        Keep::Hash { map: STARTS, entries, .. } => Some(*entries),
+        _ => None,
+    })
 }
 
 /// Opens a module's object, or the variant of it that books on processes, with their table lent to it.
@@ -181,6 +195,15 @@ impl Attached {
     /// Whether anything of it counts.
     pub fn counts(&self) -> bool {
         self.outcomes.iter().flatten().any(Outcome::attached)
+    }
+
+    /// The kernel module for which it waits: a function that it hooks will come with it.
+    pub fn awaits(&self) -> Option<&'static str> {
+        let lost = self.outcomes.iter().flatten().filter(|outcome| !outcome.attached());
+        lost.flat_map(|outcome| &outcome.refused).find_map(|(_, refusal)| match refusal {
+            Refusal::NotLoaded(home) => Some(*home),
+            _ => None,
+        })
     }
 
     /// Bytes of kernel memory that its maps take.

@@ -290,6 +290,14 @@ pub fn remove(map: BorrowedFd<'_>, key: u64) -> Result<(), Errno> {
     checked(unsafe { raw::bpf_map_delete_elem(map.as_raw_fd(), (&raw const key).cast()) }).map(drop)
 }
 
+/// Nanoseconds of the clock that programs read.
+pub fn monotonic() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure lives through the call, which fills it.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// Lets this process lock as much memory as it likes; before 5.11 the kernel charges maps to that limit.
 pub fn raise_locked_memory() -> Result<(), Errno> {
     let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The modules that count, their state, and what a tick says of them.
 
+use crate::coming::{Coming, LOOK};
 use crate::names::Namer;
 use crate::protocol::Sent;
 use crate::rows::Rows;
@@ -9,7 +10,11 @@ use kmote_bpf::object::{Attached, Error, attach_module};
 use kmote_core::chart::Mode;
 use kmote_core::module::{MAX_SLOTS, Module};
 use kmote_core::state::State;
+use std::time::Duration;
 use ufmt::uWrite;
+
+/// What began so long ago and did not end never will, or nobody waits for it any more.
+const FORGOTTEN: Duration = Duration::from_secs(600);
 
 /// A module that is wanted, and how.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +38,9 @@ impl Wanted {
 #[derive(Debug)]
 pub struct Collector {
     running: Vec<Running>,
+    comings: Vec<Coming>,
+    /// When was last looked after what comes, in microseconds.
+    looked: u64,
     buffer: Vec<u64>,
     keys: Vec<u64>,
     namer: Namer,
@@ -53,6 +61,8 @@ struct Running {
     moments: Vec<u64>,
     /// Whether the last read failed, so that a lasting fault is said once.
     failed: bool,
+    /// Whether its charts are declared.
+    announced: bool,
 }
 
 impl Collector {
@@ -65,12 +75,22 @@ impl Collector {
                 Err(error) => errors.push(error),
             }
         }
-        let words = running.iter().map(|module| module.attached.words()).max().unwrap_or(0);
-        let tables = || running.iter().filter_map(|module| module.rows.as_ref().map(|rows| rows.table));
+        let comings = wanted.iter().filter_map(|one| Coming::new(kernel, one)).collect();
+        let namer = Namer::new(kernel.prefix());
+        let (buffer, keys, sums) = (Vec::new(), Vec::new(), [0; MAX_SLOTS]);
+        let mut collector = Self { running, comings, looked: 0, buffer, keys, namer, sums };
+        collector.make_room();
+        (collector, errors)
+    }
+
+    /// Makes the buffers as large as the largest module needs.
+    fn make_room(&mut self) {
+        let words = self.running.iter().map(|module| module.attached.words()).max().unwrap_or(0);
+        let tables = || self.running.iter().filter_map(|module| module.rows.as_ref().map(|rows| rows.table));
         let words = tables().map(|table| table.capacity * table.slots.len()).fold(words, usize::max);
         let keys = tables().map(|table| table.capacity).max().unwrap_or(0);
-        let (buffer, keys, namer) = (vec![0; words], vec![0; keys], Namer::new(kernel.prefix()));
-        (Self { running, buffer, keys, namer, sums: [0; MAX_SLOTS] }, errors)
+        self.buffer.resize(words.max(self.buffer.len()), 0);
+        self.keys.resize(keys.max(self.keys.len()), 0);
     }
 
     /// The modules as they were attached, and in which mode.
@@ -83,14 +103,51 @@ impl Collector {
         self.running.iter().map(|running| &running.attached)
     }
 
-    /// Forgets the modules of which nothing is attached, and gives their maps back.
+    /// Forgets the modules of which nothing is attached, and gives their maps back. What waits for a kernel module is
+    /// still looked after.
     pub fn keep_what_counts(&mut self) {
+        let waits = |coming: &Coming| self.running.iter().any(|one| one.is(coming) && one.waits());
+        self.comings.retain(waits);
         self.running.retain(|running| running.attached.counts());
     }
 
-    /// Whether there is nothing to read.
+    /// Whether there is nothing to read, and nothing will come.
     pub fn is_empty(&self) -> bool {
-        self.running.is_empty()
+        self.running.is_empty() && self.comings.is_empty()
+    }
+
+    /// Looks now and then, by `now` in microseconds, whether kernel modules came or went, and attaches anew what hooks
+    /// their functions; `each` hears of it. Sweeps out what never ended. Whether there are charts to declare.
+    pub fn look(&mut self, kernel: &Kernel, now: u64, mut each: impl FnMut(&Attached)) -> bool {
+        if u128::from(now.saturating_sub(self.looked)) < LOOK.as_micros() {
+            return false;
+        }
+        self.looked = now;
+        self.running.iter().filter_map(|one| one.attached.starts.as_ref()).for_each(|s| s.sweep(FORGOTTEN));
+        let mut comings = std::mem::take(&mut self.comings);
+        for coming in &mut comings {
+            if coming.changed() {
+                self.attach_anew(kernel, coming).into_iter().for_each(&mut each);
+            }
+        }
+        self.comings = comings;
+        self.running.iter().any(|running| !running.announced)
+    }
+
+    /// Detaches a module and attaches what can be had of it now; what it has counted is kept.
+    fn attach_anew(&mut self, kernel: &Kernel, coming: &mut Coming) -> Option<&Attached> {
+        if let Some(place) = self.running.iter().position(|running| running.is(coming)) {
+            let mut old = self.running.remove(place);
+            old.advance(&mut self.buffer, &mut self.sums);
+            coming.state = std::mem::take(&mut old.state);
+            coming.state.begin_anew();
+        }
+        let Wanted { module, mode, .. } = coming.wanted;
+        let attached = attach_module(kernel, module, mode, None).ok().filter(Attached::counts)?;
+        let state = std::mem::take(&mut coming.state);
+        self.running.push(Running { state, ..Running::new(attached, &coming.wanted) });
+        self.make_room();
+        self.running.last().map(|running| &running.attached)
     }
 
     /// Turns to the tick of this number: the modules that are read on every second one, say, are due on even ones. All are
@@ -118,9 +175,10 @@ impl Collector {
         }
     }
 
-    /// Declares all charts that can be told.
+    /// Declares all charts that can be told and are not declared yet.
     pub fn announce<W: uWrite>(&mut self, out: &mut W, update_every: u32) -> Result<(), W::Error> {
-        self.running.iter_mut().try_for_each(|running| {
+        self.running.iter_mut().filter(|running| !running.announced).try_for_each(|running| {
+            running.announced = true;
             let update_every = update_every.saturating_mul(running.ticks);
             running.rows.iter_mut().for_each(|rows| rows.update_every = update_every);
             running.sent().announce(out, update_every)
@@ -171,6 +229,23 @@ impl Running {
             due: true,
             moments,
             failed: false,
+            announced: false,
+        }
+    }
+
+    fn is(&self, coming: &Coming) -> bool {
+        self.attached.module.name == coming.wanted.module.name
+    }
+
+    /// Whether more of it may be had, or less, as kernel modules come and go.
+    fn waits(&self) -> bool {
+        self.attached.counts() || self.attached.awaits().is_some()
+    }
+
+    /// Reads its counters.
+    fn advance(&mut self, buffer: &mut [u64], sums: &mut [u64]) {
+        if self.attached.read(buffer, sums).is_ok() {
+            self.state.advance(self.attached.module, sums);
         }
     }
 

@@ -4,6 +4,7 @@
 pub mod args;
 pub mod check;
 pub mod collector;
+pub mod coming;
 pub mod config;
 pub mod lifeline;
 pub mod manual;

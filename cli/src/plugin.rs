@@ -34,7 +34,7 @@ pub fn run(kernel: &Kernel, settings: &Settings, options: &Options) -> io::Resul
     let ending = if collector.is_empty() {
         disable(&mut lifeline, &mut output)
     } else {
-        collect(&mut collector, &mut lifeline, &mut output, settings, options.ticks)
+        collect(kernel, &mut collector, &mut lifeline, &mut output, settings, options.ticks)
     };
     match ending {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Ending::Asked),
@@ -49,6 +49,7 @@ fn disable(lifeline: &mut Lifeline, output: &mut Output) -> io::Result<Ending> {
 
 /// The loop: wait, read, write.
 fn collect(
+    kernel: &Kernel,
     collector: &mut Collector,
     lifeline: &mut Lifeline,
     output: &mut Output,
@@ -64,6 +65,9 @@ fn collect(
     let mut ticks = ticks.unwrap_or(u64::MAX);
     while going && ticks > 0 && lifeline.until_tick(output.as_fd(), interval)? {
         page.clear();
+        if collector.look(kernel, microseconds(start), report::came) {
+            collector.announce(&mut page, every).map_err(|_| full())?;
+        }
         collector.turn(lifeline::tick_number(interval));
         collector.read(report::fault);
         collector.values(&mut page, microseconds(start)).map_err(|_| full())?;

@@ -14,6 +14,10 @@ pub fn start(collector: &Collector, errors: &[Error]) {
         eprintln!("kmote: {error}");
     }
     for (attached, mode) in collector.modes() {
+        if let (false, Some(home)) = (attached.counts(), attached.awaits()) {
+            eprintln!("kmote: {} waits: the kernel module {home} is not loaded", attached.module.name);
+            continue;
+        }
         for (probe, outcome) in lost(attached) {
             let costs = costs(attached, probe, mode);
             eprintln!(
@@ -29,6 +33,11 @@ pub fn start(collector: &Collector, errors: &[Error]) {
         let bytes: u64 = counting.iter().map(|attached| attached.memory()).sum();
         eprintln!("kmote: {} kB of kernel memory for maps", bytes / 1024);
     }
+}
+
+/// Says that a module counts now, since a kernel module came or went.
+pub fn came(attached: &Attached) {
+    eprintln!("kmote: {} is attached anew, since a kernel module came or went", attached.module.name);
 }
 
 /// Says that a module could not be read.

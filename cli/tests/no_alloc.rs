@@ -52,6 +52,9 @@ fn a_thousand_ticks_allocate_nothing() {
     let (before, mut bytes) = (ALLOCATIONS.load(Ordering::Relaxed), 0);
     for tick in 1..=1000 {
         page.clear();
+        assert!(
+            !collector.look(&kernel, tick * 1_000_000, |attached| panic!("{} came", attached.module.name))
+        );
         collector.read(|error| panic!("{error}"));
         collector.values(&mut page, tick * 1_000_000).unwrap();
         bytes += page.text().len();

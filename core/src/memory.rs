@@ -37,6 +37,10 @@ pub const fn entries(budget: u64, words: usize, cpus: usize) -> usize {
     fits
 }
 
+/// The name of a hash map that keeps by a 64-bit key when something began, in nanoseconds since boot. What never ends is
+/// swept out of it.
+pub const STARTS: &str = "starts";
+
 /// A map in which a module's programs keep what they need from one event to the next; nobody else reads it.
 #[derive(Clone, Copy, Debug)]
 pub enum Keep {

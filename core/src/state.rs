@@ -58,6 +58,11 @@ impl State {
         }
     }
 
+    /// Expects the next read from counters that begin anew at 0: totals go on from where they were.
+    pub fn begin_anew(&mut self) {
+        self.previous = [0; MAX_SLOTS];
+    }
+
     fn accumulate(&mut self, module: &Module) {
         let delta = Delta(&self.changes);
         let dimensions = module.charts.iter().flat_map(|chart| chart.dimensions);
@@ -111,6 +116,17 @@ mod tests {
         keeps: &[],
         shares: &[],
     };
+
+    #[test]
+    fn totals_go_on_over_counters_that_begin_anew() {
+        let (mut state, all) = (State::default(), Slots::default().with(0).with(1));
+        state.advance(&MODULE, &[100, 0]);
+        state.advance(&MODULE, &[105, 0]);
+        state.begin_anew();
+        // More than before, so that by itself it would count from 105.
+        state.advance(&MODULE, &[110, 0]);
+        assert_eq!(values(&state, all)[0], Some(215));
+    }
 
     fn values(state: &State, live: Slots) -> [Option<i64>; 3] {
         let dimensions = MODULE.charts[0].dimensions;

@@ -4,7 +4,7 @@
 use crate::chart::{Chart, Dimension, Kind, Mode, Value};
 use crate::histogram::{BUCKETS, LABELS};
 use crate::hook::{Hook, Probe};
-use crate::memory::Keep;
+use crate::memory::{Keep, STARTS};
 use crate::module::Module;
 
 /// Slots of an operation: its buckets, and the operations that could not be timed.
@@ -20,7 +20,7 @@ pub(super) const OPEN: [usize; STRIDE] = places(2);
 pub(super) const FOURTH: [usize; STRIDE] = places(3);
 
 /// When each thread began what it is at: as many operations can be under way at once as fit.
-const KEEPS: &[Keep] = &[Keep::Hash { map: "starts", words: (1, 1), entries: 1024 }];
+const KEEPS: &[Keep] = &[Keep::Hash { map: STARTS, words: (1, 1), entries: 1024 }];
 
 /// A filesystem's row. Files are what busy machines are busy with: off by default.
 pub(super) const fn row(
