@@ -148,7 +148,8 @@ fn open(module: &Module, processes: Option<&Processes>) -> Result<OpenObject, Er
     Ok(object)
 }
 
-fn prepare_refusal(kernel: &Kernel, errno: Errno) -> Refusal {
+/// What an errno of making a map means.
+pub fn prepare_refusal(kernel: &Kernel, errno: Errno) -> Refusal {
     match errno {
         libc::EPERM => kernel.not_permitted(),
         libc::ENOSYS => Refusal::NotBuilt,

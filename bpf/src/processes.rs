@@ -2,6 +2,7 @@
 //! The kernel's table of processes: made before the programs that share it, walked once a tick.
 
 use crate::sys::{self, Errno};
+use kmote_core::apps::ledger::{Fate, NO_ROOM};
 use libbpf_rs::OpenObject;
 use libbpf_sys as raw;
 use std::borrow::Cow;
@@ -10,19 +11,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 /// The map's name in every object that shares it.
 const MAP: &str = "processes";
-/// The key of the entry that counts what no room is left for.
-pub const NO_ROOM: u64 = u32::MAX as u64;
 /// How many entries are read by one call.
 const BATCH: usize = 512;
-
-/// What becomes of an entry that was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It stays.
-    Keep,
-    /// Its process is no more and all of it was read.
-    Remove,
-}
 
 /// The table.
 #[derive(Debug)]
@@ -48,7 +38,7 @@ impl Processes {
     /// Makes a table of `capacity` entries of `words`; `cgroups` says whether cgroups are wanted.
     pub fn create(words: usize, capacity: usize, cgroups: bool) -> Result<Self, Errno> {
         let map = sys::create_hash(c"processes", words, capacity)?;
-        sys::insert(map.as_fd(), NO_ROOM, &vec![0; words])?;
+        sys::insert(map.as_fd(), NO_ROOM.into(), &vec![0; words])?;
         let cgroups = cgroups && sys::knows_cgroups();
         Ok(Self { map, words, capacity, cgroups, batches: Cell::new(true) })
     }
@@ -91,7 +81,7 @@ impl Processes {
     pub fn walk(
         &self,
         buffers: &mut Buffers,
-        mut each: impl FnMut(u64, &[u64]) -> Fate,
+        mut each: impl FnMut(u32, &[u64]) -> Fate,
     ) -> Result<(), Errno> {
         if self.batches.get() {
             match self.walk_batches(buffers, &mut each) {
@@ -106,14 +96,14 @@ impl Processes {
     fn walk_batches(
         &self,
         buffers: &mut Buffers,
-        each: &mut impl FnMut(u64, &[u64]) -> Fate,
+        each: &mut impl FnMut(u32, &[u64]) -> Fate,
     ) -> Result<(), Errno> {
         let (mut position, mut seen) = (None, 0);
         while seen <= self.capacity {
             let Buffers { keys, values } = buffers;
             let (count, next) = sys::batch(self.map.as_fd(), self.words, position, keys, values)?;
             for (key, entry) in keys.iter().zip(values.chunks_exact(self.words)).take(count) {
-                self.settle(*key, each(*key, entry));
+                self.settle(*key, each(*key as u32, entry));
             }
             seen += count.max(1);
             position = next;
@@ -127,7 +117,7 @@ impl Processes {
     fn walk_singly(
         &self,
         buffers: &mut Buffers,
-        each: &mut impl FnMut(u64, &[u64]) -> Fate,
+        each: &mut impl FnMut(u32, &[u64]) -> Fate,
     ) -> Result<(), Errno> {
         let map = self.map.as_fd();
         let Some(entry) = buffers.values.get_mut(..self.words) else { return Ok(()) };
@@ -138,7 +128,7 @@ impl Processes {
             // Before the removal: the key after one that is gone is the first.
             next = sys::next_key(map, key)?;
             if sys::look_up(map, key, entry).is_ok() {
-                self.settle(key, each(key, entry));
+                self.settle(key, each(key as u32, entry));
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What was asked for: arguments, and the variables that Netdata sets.
 
+use crate::apps::Asked;
 use crate::collector::Wanted;
 use crate::config::Directories;
 use crate::options::{COMMANDS, Command, FORMATS, KINDS, MODES, OPTIONS, Operand, OptionRow, SHELLS};
@@ -40,6 +41,8 @@ pub struct Options {
     pub only: Option<&'static str>,
     /// Whether to see how calls end.
     pub mode: Option<Mode>,
+    /// Whether to count by applications, whatever the configuration says.
+    pub apps: bool,
     /// In what form to write.
     pub format: Format,
     /// Where expositions go; nowhere is stdout.
@@ -104,6 +107,7 @@ impl Options {
             ticks: None,
             only: None,
             mode: None,
+            apps: false,
             format: Format::Netdata,
             output: None,
             kprobes: true,
@@ -125,6 +129,7 @@ impl Options {
         match row.name {
             "help" => self.command = Command::Help,
             "version" => self.command = Command::Version,
+            "apps" => self.apps = true,
             "no-kprobes" => self.kprobes = false,
             "allow-kretprobes" => self.allow_kretprobes = true,
             "no-sandbox" => self.sandbox = false,
@@ -200,6 +205,11 @@ impl Options {
     /// The modules that were named, or else all, whatever the configuration says.
     pub fn wanted(&self) -> Vec<Wanted> {
         Wanted::all(self.all_or_named(), self.mode_or_entry())
+    }
+
+    /// The groups of processes, if the arguments ask for them, whatever the configuration says.
+    pub fn groups(&self) -> Option<Asked> {
+        self.apps.then(|| Asked::new(&self.directories, None))
     }
 }
 

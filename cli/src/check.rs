@@ -42,7 +42,8 @@ struct ProbeRow {
 /// Attaches everything once, to see, and lets it go.
 pub fn run(kernel: &Kernel, options: &Options) -> Findings {
     let (modules, mode) = (options.all_or_named(), options.mode_or_entry());
-    let (collector, errors) = Collector::start(kernel, &Wanted::all(modules.iter().copied(), mode));
+    let (collector, errors) =
+        Collector::start(kernel, &Wanted::all(modules.iter().copied(), mode), options.groups().as_ref());
     let mut rows = Vec::new();
     for module in &modules {
         let attached = collector.attached().find(|attached| attached.module.name == module.name);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The modules that count, their state, and what a tick says of them.
 
+use crate::apps::{Apps, Asked};
 use crate::coming::{Coming, LOOK};
 use crate::names::Namer;
 use crate::protocol::Sent;
 use crate::rows::Rows;
 use kmote_bpf::kernel::Kernel;
 use kmote_bpf::object::{Attached, Error, attach_module};
+use kmote_core::apps::life::LIFE;
 use kmote_core::chart::Mode;
 use kmote_core::module::{MAX_SLOTS, Module};
 use kmote_core::state::State;
@@ -38,6 +40,7 @@ impl Wanted {
 #[derive(Debug)]
 pub struct Collector {
     running: Vec<Running>,
+    apps: Option<Apps>,
     comings: Vec<Coming>,
     /// When was last looked after what comes, in microseconds.
     looked: u64,
@@ -67,18 +70,25 @@ struct Running {
 
 impl Collector {
     /// Attaches the modules; those of which nothing can be had are in the second list, with the reason.
-    pub fn start(kernel: &Kernel, wanted: &[Wanted]) -> (Self, Vec<Error>) {
+    ///
+    /// If groups of processes are asked for, the modules share a table of processes, and one more row keeps it.
+    pub fn start(kernel: &Kernel, wanted: &[Wanted], asked: Option<&Asked>) -> (Self, Vec<Error>) {
         let (mut running, mut errors) = (Vec::new(), Vec::new());
-        for one in wanted {
-            match attach_module(kernel, one.module, one.mode, None) {
+        let table =
+            asked.and_then(|asked| asked.table(kernel, wanted).map_err(|error| errors.push(error)).ok());
+        let keeper = table.as_ref().map(|_| Wanted { module: &LIFE, mode: Mode::Entry, ticks: 1 });
+        for one in wanted.iter().chain(&keeper) {
+            match attach_module(kernel, one.module, one.mode, table.as_ref()) {
                 Ok(attached) => running.push(Running::new(attached, one)),
                 Err(error) => errors.push(error),
             }
         }
+        let attached = running.iter().map(|running| (&running.attached, running.mode));
+        let apps = asked.zip(table).map(|(asked, table)| Apps::new(kernel, asked, table, attached));
         let comings = wanted.iter().filter_map(|one| Coming::new(kernel, one)).collect();
         let namer = Namer::new(kernel.prefix());
         let (buffer, keys, sums) = (Vec::new(), Vec::new(), [0; MAX_SLOTS]);
-        let mut collector = Self { running, comings, looked: 0, buffer, keys, namer, sums };
+        let mut collector = Self { running, apps, comings, looked: 0, buffer, keys, namer, sums };
         collector.make_room();
         (collector, errors)
     }
@@ -173,6 +183,14 @@ impl Collector {
                 running.state.advance(running.attached.module, &self.sums);
             }
         }
+        if let Some(apps) = &mut self.apps {
+            apps.read(complain);
+        }
+    }
+
+    /// The groups of processes, if they were asked for.
+    pub const fn apps(&mut self) -> Option<&mut Apps> {
+        self.apps.as_mut()
     }
 
     /// Declares all charts that can be told and are not declared yet.

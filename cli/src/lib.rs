@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The command-line side of kmote: arguments, the tick, Netdata's protocol, and reports for people.
 
+pub mod apps;
 pub mod args;
 pub mod check;
 pub mod collector;

@@ -136,6 +136,7 @@ pub const OPTIONS: &[OptionRow] = &[
     ),
     option("output", "FILE", Operand::File, "write each exposition to FILE, always whole, instead of stdout"),
     option("ticks", "N", Operand::Number, "stop after N ticks"),
+    switch("apps", None, "also count by applications: groups of processes, as apps_groups.conf has them"),
     switch("no-kprobes", None, "use no kprobe, for hosts that patch their kernel live"),
     switch("allow-kretprobes", None, "use return probes on kernels that they have crashed, too"),
     switch("no-sandbox", None, "keep privileges after the start"),

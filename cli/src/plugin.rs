@@ -28,7 +28,8 @@ pub fn run(kernel: &Kernel, settings: &Settings, options: &Options) -> io::Resul
     }
     let mut lifeline = Lifeline::new(options.by_netdata)?;
     let mut output = Output::stdout()?;
-    let (mut collector, errors) = Collector::start(kernel, &settings.wanted());
+    let (mut collector, errors) =
+        Collector::start(kernel, &settings.wanted(), settings.groups(&options.directories).as_ref());
     report::start(&collector, &errors);
     collector.keep_what_counts();
     let ending = if collector.is_empty() {
@@ -62,6 +63,9 @@ fn collect(
     collector.announce(&mut page, every).map_err(|_| full())?;
     let mut going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;
     collector.read(report::fault);
+    if let Some(apps) = collector.apps() {
+        apps.set_interval(every);
+    }
     let mut ticks = ticks.unwrap_or(u64::MAX);
     while going && ticks > 0 && lifeline.until_tick(output.as_fd(), interval)? {
         page.clear();
@@ -72,9 +76,18 @@ fn collect(
         collector.read(report::fault);
         collector.values(&mut page, microseconds(start)).map_err(|_| full())?;
         going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;
+        while going && write_groups(collector, &mut page, microseconds(start))? {
+            going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;
+        }
         ticks -= 1;
     }
     Ok(Ending::Asked)
+}
+
+/// Writes the next page of groups; `false` once there is none.
+fn write_groups(collector: &mut Collector, page: &mut Page, now: u64) -> io::Result<bool> {
+    page.clear();
+    collector.apps().map_or(Ok(false), |apps| apps.write(page, now).map_err(|_| full()))
 }
 
 /// Microseconds since `start`, at least 1: 0 means never.

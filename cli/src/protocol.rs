@@ -9,7 +9,7 @@ use kmote_core::table::Drawn;
 use ufmt::{uWrite, uwrite, uwriteln};
 
 /// What Netdata shows as the plugin of our charts.
-const PLUGIN: &str = "kmote.plugin";
+pub(crate) const PLUGIN: &str = "kmote.plugin";
 
 /// A module as the protocol sees it: its row, and what of it is sent.
 #[derive(Clone, Copy, Debug)]
@@ -182,7 +182,7 @@ impl<'a> Sent<'a> {
 }
 
 /// Ends a `BEGIN` with the microseconds since it was last sent, and notes that it is sent now.
-fn since<W: uWrite>(out: &mut W, last: &mut u64, now: u64) -> Result<(), W::Error> {
+pub(crate) fn since<W: uWrite>(out: &mut W, last: &mut u64, now: u64) -> Result<(), W::Error> {
     if *last != 0 {
         uwrite!(out, " {}", now.saturating_sub(*last))?;
     }

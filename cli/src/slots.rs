@@ -8,9 +8,10 @@ use kmote_bpf::kernel::Kernel;
 use std::io::{self, BufRead, Write};
 
 /// Prints a line `hook MODULE EVENT MECHANISM TARGET` for each probe (`hook MODULE EVENT off REASON` for a lost one)
-/// and `ready`; then, for each line of stdin, a line `slot MODULE NAME TOTAL` for each true slot and `done`.
+/// and `ready`; then, for each line of stdin, a line `slot MODULE NAME TOTAL` for each true slot, a line `group MODULE
+/// NAME TOTAL GROUP` for each of a group, and `done`.
 pub fn run(kernel: &Kernel, options: &Options) -> io::Result<()> {
-    let (mut collector, errors) = Collector::start(kernel, &options.wanted());
+    let (mut collector, errors) = Collector::start(kernel, &options.wanted(), options.groups().as_ref());
     let mut out = io::stdout().lock();
     for error in &errors {
         eprintln!("kmote: {error}");
@@ -34,6 +35,12 @@ pub fn run(kernel: &Kernel, options: &Options) -> io::Result<()> {
         let read = collector.totals(|module, slot, total| text += &format!("slot {module} {slot} {total}\n"));
         if let Err(error) = read {
             report::fault(&error);
+        }
+        if let Some(apps) = collector.apps() {
+            apps.read(report::fault);
+            apps.totals(|group, module, slot, total| {
+                text += &format!("group {module} {slot} {total} {}\n", String::from_utf8_lossy(group));
+            });
         }
         out.write_all(text.as_bytes())?;
         writeln!(out, "done")?;

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use kmote_bpf::kernel::Kernel;
+use kmote_cli::apps::Asked;
 use kmote_cli::collector::{Collector, Wanted};
 use kmote_cli::output::Page;
 use kmote_core::chart::Mode;
@@ -43,13 +44,14 @@ fn a_thousand_ticks_allocate_nothing() {
     kmote_bpf::object::quiet();
     let _ = kmote_bpf::sys::raise_locked_memory();
     let kernel = Kernel::ask(Path::new("/"), None);
-    let (mut collector, _) = Collector::start(&kernel, &Wanted::all(MODULES, Mode::Return));
+    let asked = Asked { file: None, processes: None };
+    let (mut collector, _) = Collector::start(&kernel, &Wanted::all(MODULES, Mode::Return), Some(&asked));
     collector.keep_what_counts();
     assert!(!collector.is_empty(), "this test attaches programs: run it as root, on a kernel with BPF");
     let mut page = Page::default();
     collector.announce(&mut page, 1).unwrap();
     collector.read(|error| panic!("{error}"));
-    let (before, mut bytes) = (ALLOCATIONS.load(Ordering::Relaxed), 0);
+    let (before, mut bytes, mut groups) = (ALLOCATIONS.load(Ordering::Relaxed), 0, 0);
     for tick in 1..=1000 {
         page.clear();
         assert!(
@@ -58,9 +60,14 @@ fn a_thousand_ticks_allocate_nothing() {
         collector.read(|error| panic!("{error}"));
         collector.values(&mut page, tick * 1_000_000).unwrap();
         bytes += page.text().len();
+        page.clear();
+        while collector.apps().unwrap().write(&mut page, tick * 1_000_000).unwrap() {
+            groups += page.text().len();
+            page.clear();
+        }
     }
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
     assert_eq!(allocations, 0, "allocations in 1,000 ticks");
-    assert!(bytes > 100_000, "the ticks wrote {bytes} bytes");
+    assert!(bytes > 100_000 && groups > 100_000, "the ticks wrote {bytes} bytes, and {groups} of groups");
     println!("1000 ticks: {allocations} allocations, {} bytes a tick", bytes / 1000);
 }

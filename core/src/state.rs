@@ -36,7 +36,7 @@ impl Default for State {
 }
 
 /// The values of a dimension on the wire are 63 bits wide: Netdata reads a signed number.
-const fn signed(total: u64) -> i64 {
+pub(crate) const fn signed(total: u64) -> i64 {
     (total & i64::MAX as u64) as i64
 }
 

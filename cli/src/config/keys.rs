@@ -15,6 +15,10 @@ pub enum Key {
     Kprobes,
     /// Whether privileges are dropped after the start.
     Sandbox,
+    /// Whether work is counted by applications.
+    Apps,
+    /// How many processes the kernel's table of them holds.
+    Processes,
 }
 
 impl Key {
@@ -23,7 +27,8 @@ impl Key {
         match self {
             Self::UpdateEvery => "a whole number of seconds from 1 to 86400 is wanted",
             Self::Mode => "entry or return is wanted",
-            Self::Kprobes | Self::Sandbox => YES_OR_NO,
+            Self::Kprobes | Self::Sandbox | Self::Apps => YES_OR_NO,
+            Self::Processes => "a whole number of processes from 64 to 1048576 is wanted",
         }
     }
 
@@ -43,6 +48,8 @@ pub const HEEDED: &[(&str, Key)] = &[
     ("load", Key::Mode),
     ("kprobes", Key::Kprobes),
     ("sandbox", Key::Sandbox),
+    ("apps", Key::Apps),
+    ("pid table size", Key::Processes),
 ];
 
 /// The section of what is for all modules; in a module's file, for that one.
@@ -89,9 +96,11 @@ const fn ignored(
 }
 
 const IGNORED: &[Ignored] = &[
-    ignored(GLOBAL, &["apps", "cgroups"], NO, "kmote counts for the whole machine"),
-    ignored(GLOBAL, &["disable apps"], YES, "kmote counts for the whole machine"),
-    ignored(GLOBAL, &["pid table size"], &["32768"], "kmote has no table of processes"),
+    ignored(GLOBAL, &["cgroups"], NO, "kmote does not count by cgroups"),
+    ignored(GLOBAL, &["disable apps"], YES, "its new name is apps"),
+    // Heeded where they are for all modules.
+    ignored(GLOBAL, &["apps"], NO, "it is for all modules, in ebpf.d.conf or kmote.conf"),
+    ignored(GLOBAL, &["pid table size"], ANY, "there is one table, of which ebpf.d.conf or kmote.conf tells"),
     ignored(
         GLOBAL,
         &["btf path"],

@@ -3,7 +3,7 @@
 
 use super::files::{Scope, Text};
 use super::keys::{self, Key};
-use super::settings::{Origin, Setting, Settings};
+use super::settings::{AS_MANY_AS_FIT, Origin, Setting, Settings};
 use kmote_core::chart::Mode;
 use kmote_core::config::{self, Line};
 use kmote_core::module::Module;
@@ -29,6 +29,8 @@ pub struct Layers {
     pub mode: Setting<Mode>,
     pub kprobes: Setting<bool>,
     pub sandbox: Setting<bool>,
+    pub apps: Setting<bool>,
+    pub processes: Setting<u32>,
     /// In the order of the table.
     pub modules: Vec<OfModule>,
     wrong: Vec<Wrong>,
@@ -64,6 +66,8 @@ impl Default for Layers {
             mode: Setting::new(Mode::Entry, Origin::BuiltIn),
             kprobes: Setting::new(true, Origin::BuiltIn),
             sandbox: Setting::new(true, Origin::BuiltIn),
+            apps: Setting::new(false, Origin::BuiltIn),
+            processes: Setting::new(AS_MANY_AS_FIT, Origin::BuiltIn),
             modules: MODULES.iter().map(built_in).collect(),
             wrong: Vec::new(),
             said: BTreeSet::new(),
@@ -161,6 +165,9 @@ impl Layers {
             }),
             Key::Kprobes => config::boolean(value).map(|on| self.kprobes = Setting::new(on, origin)),
             Key::Sandbox => config::boolean(value).map(|on| self.sandbox = Setting::new(on, origin)),
+            Key::Apps => config::boolean(value).map(|on| self.apps = Setting::new(on, origin)),
+            Key::Processes => config::number(value, 64, 1 << 20)
+                .map(|processes| self.processes = Setting::new(processes, origin)),
         };
         if taken.is_none() {
             self.bad(place, key, value, known.wanted(), (of, Target::Key(known)));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The settings that count in the end, each with where it comes from.
 
+use super::Directories;
 use super::keys::Key;
 use super::layers::{Layers, OfModule};
+use crate::apps::Asked;
 use crate::args::Options;
 use crate::collector::Wanted;
 use kmote_core::chart::Mode;
@@ -75,9 +77,16 @@ pub struct Settings {
     pub kprobes: Setting<bool>,
     /// Whether privileges are dropped after the start.
     pub sandbox: Setting<bool>,
+    /// Whether work is counted by applications.
+    pub apps: Setting<bool>,
+    /// How many processes the kernel's table of them holds.
+    pub processes: Setting<u32>,
     /// In the order of the table.
     pub modules: Vec<ModuleSettings>,
 }
+
+/// The number that Netdata's files come with, and nobody has chosen: as many processes as the budget of memory allows.
+pub const AS_MANY_AS_FIT: u32 = 32_768;
 
 impl Settings {
     /// What follows from the files, the environment and the arguments: an argument wins, but the interval is the largest of
@@ -105,8 +114,19 @@ impl Settings {
             mode: mode.clone().unwrap_or_else(|| layers.mode.clone()),
             kprobes: switched(options.kprobes, "--no-kprobes", &layers.kprobes),
             sandbox: switched(options.sandbox, "--no-sandbox", &layers.sandbox),
+            apps: match options.apps {
+                true => Setting::new(true, Origin::Argument("--apps")),
+                false => layers.apps.clone(),
+            },
+            processes: layers.processes.clone(),
             update_every,
         }
+    }
+
+    /// The groups of processes, if they are asked for.
+    pub fn groups(&self, directories: &Directories) -> Option<Asked> {
+        let processes = Some(self.processes.value).filter(|processes| *processes != AS_MANY_AS_FIT);
+        self.apps.value.then(|| Asked::new(directories, processes))
     }
 
     /// The modules that run, and how.
@@ -124,6 +144,8 @@ impl Settings {
             Key::Mode => mode_word(of.map_or(self.mode.value, |of| of.mode.value)).to_owned(),
             Key::Kprobes => yes_or_no(self.kprobes.value).to_owned(),
             Key::Sandbox => yes_or_no(self.sandbox.value).to_owned(),
+            Key::Apps => yes_or_no(self.apps.value).to_owned(),
+            Key::Processes => self.processes.value.to_string(),
         }
     }
 

@@ -24,6 +24,8 @@ pub fn text(settings: &Settings, texts: &[Text], complaints: &[String]) -> Strin
         (Key::Mode, &settings.mode.origin),
         (Key::Kprobes, &settings.kprobes.origin),
         (Key::Sandbox, &settings.sandbox.origin),
+        (Key::Apps, &settings.apps.origin),
+        (Key::Processes, &settings.processes.origin),
     ];
     for (key, origin) in origins {
         entry(&mut out, name(key), &settings.shown(key, None), origin);

@@ -19,7 +19,7 @@ pub struct Header {
 
 /// A process's name: up to 15 bytes, then a zero; what follows that is left over from others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Name([u64; 2]);
+pub struct Name(pub(super) [u64; 2]);
 
 impl Name {
     /// The bytes of the name.
