@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
 
 use kmote_core::chart::Mode;
 use kmote_core::hook::{Mechanism, Probe};
@@ -16,6 +18,9 @@ use crate::workloads::{self, Step};
 
 /// How often a step is tried when the kernel's own counter says that something else was going on too.
 const TRIES: usize = 5;
+
+/// This tracepoint fires after an RCU grace period.
+const LATE: &str = "sched_process_free";
 
 impl Run {
     /// One module by one mechanism: attaches, does all steps, detaches, looks for remains.
@@ -140,6 +145,7 @@ impl Run {
         }
         for rest in (0..TRIES).rev() {
             (step.prepare)(&mut self.place);
+            self.wait_for_the_dead(live, kmote);
             let counted = step.count();
             let Ok(before) = kmote.read() else { break };
             (step.work)(&mut self.place);
@@ -155,7 +161,20 @@ impl Run {
         self.send(subject, "all", "", "", Outcome::Failed, "kmote slots ended early".to_owned());
     }
 
-    /// The reading after the work. `sched_process_free` comes after an RCU grace period: that one is waited for.
+    /// Waits until tasks of the step before have gone for good, where their going is what is counted.
+    fn wait_for_the_dead(&self, live: &BTreeMap<String, String>, kmote: &mut Kmote) {
+        let mut last = None;
+        for _ in 0..20 {
+            let reading = kmote.read().ok();
+            if live.values().all(|target| target != LATE) || last == reading {
+                return;
+            }
+            last = reading;
+            sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// The reading after the work. What is late is waited for.
     fn settled(
         &self,
         step: &Step,
@@ -163,7 +182,7 @@ impl Run {
         before: &Reading,
         kmote: &mut Kmote,
     ) -> Result<Reading, String> {
-        let late = |slot: &str| live.get(slot).is_some_and(|target| target == "sched_process_free");
+        let late = |slot: &str| live.get(slot).is_some_and(|target| target == LATE);
         for _ in 0..100 {
             let reading = kmote.read()?;
             let waits = step.expect.iter().any(|(slot, expected)| {
@@ -173,7 +192,7 @@ impl Run {
             if !waits {
                 return Ok(reading);
             }
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            sleep(Duration::from_millis(20));
         }
         kmote.read()
     }

@@ -4,9 +4,9 @@
 mod cachestat;
 mod fd;
 mod filesystem;
+mod hardirq;
 mod mount;
 mod oomkill;
-mod hardirq;
 mod process;
 mod shm;
 mod softirq;

@@ -61,11 +61,12 @@ fn swap(_: &mut Place) {
     assert_eq!(sys::reap(child), 0);
 }
 
-/// What the process has already stays; the new pages go, first to the swap cache, then out of it.
+/// What the process has or gets besides stays; the pages go, first to the swap cache, then out of it.
 fn go_and_come(group: &Cgroup) -> Result<()> {
     call(libc::SYS_mlockall, &[libc::MCL_CURRENT.into()])?;
-    group.join()?;
     let pages = Pages::new(OUT as usize);
+    call(libc::SYS_mlockall, &[libc::MCL_FUTURE.into()])?;
+    group.join()?;
     pages.fill();
     pages.advise(libc::MADV_PAGEOUT)?;
     while value("/proc/vmstat", "nr_writeback").is_some_and(|pages| pages > 0) {
