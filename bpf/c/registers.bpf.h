@@ -46,9 +46,9 @@
 
 #define WORD32(place) ((__s64)((__s32 *)ctx)[place])
 
-// Programs of an event at the return of a function, by fexit of functions with 1 to 6 parameters and by
-// kretprobe. The body sees the `result`; of a function that returns int only its lower half is meant.
-#define AT_RETURN(event)                                                                                     \
+// Programs of an event at the return of a function, by fexit of functions with 1 to 6 parameters. The body
+// sees the `result`; of a function that returns int only its lower half is meant.
+#define AT_RETURN_BY_FEXIT(event)                                                                            \
     static __always_inline int event##_returned(__s64 result);                                               \
     PROGRAM_OF(event, fexit1) { return event##_returned(ctx[1]); }                                           \
     PROGRAM_OF(event, fexit2) { return event##_returned(ctx[2]); }                                           \
@@ -56,12 +56,19 @@
     PROGRAM_OF(event, fexit4) { return event##_returned(ctx[4]); }                                           \
     PROGRAM_OF(event, fexit5) { return event##_returned(ctx[5]); }                                           \
     PROGRAM_OF(event, fexit6) { return event##_returned(ctx[6]); }                                           \
-    AT_RETURN_BY_PROBE(event)                                                                                \
     static __always_inline int event##_returned(__s64 result)
 
+// The same by kretprobe.
 #define AT_RETURN_BY_PROBE(event)                                                                            \
+    static __always_inline int event##_returned(__s64 result);                                               \
     PROGRAM_OF(event, kretprobe) { return event##_returned(ctx[RESULT_AT]); }                                \
-    PROGRAM_OF(event, kretprobe32) { return event##_returned(WORD32(RESULT32_AT)); }
+    PROGRAM_OF(event, kretprobe32) { return event##_returned(WORD32(RESULT32_AT)); }                         \
+    static __always_inline int event##_returned(__s64 result)
+
+// By either.
+#define AT_RETURN(event)                                                                                     \
+    AT_RETURN_BY_PROBE(event);                                                                               \
+    AT_RETURN_BY_FEXIT(event)
 
 // The same at the exit of system calls by their tracepoints, for a body that is there already: the record has
 // the result after the event's header of 8 bytes and the call's number of 4, at the next long.
@@ -71,17 +78,21 @@
 
 // Programs of an event at the return of a system call, whose function has one parameter.
 #define AT_SYSCALL_RETURN(event)                                                                             \
-    static __always_inline int event##_returned(__s64 result);                                               \
+    AT_RETURN_BY_PROBE(event);                                                                               \
     PROGRAM_OF(event, fexit1) { return event##_returned(ctx[1]); }                                           \
-    AT_RETURN_BY_PROBE(event)                                                                                \
     AT_SYSCALL_EXIT(event)                                                                                   \
     static __always_inline int event##_returned(__s64 result)
 
 // Programs of an event at the entry of a function, by fentry and by kprobe. The body sees two of its
 // arguments, `first` and `second`, whose places among the function's first three are given.
 #define AT_ENTRY(event, one, other)                                                                          \
-    static __always_inline int event##_entered(__u64 first, __u64 second);                                   \
+    AT_ENTRY_BY_PROBE(event, one, other);                                                                    \
     PROGRAM_OF(event, fentry) { return event##_entered(ctx[(one) - 1], ctx[(other) - 1]); }                  \
+    static __always_inline int event##_entered(__u64 first, __u64 second)
+
+// The same by kprobe alone.
+#define AT_ENTRY_BY_PROBE(event, one, other)                                                                 \
+    static __always_inline int event##_entered(__u64 first, __u64 second);                                   \
     PROGRAM_OF(event, kprobe) {                                                                              \
         return event##_entered(ctx[ARGUMENT_##one##_AT], ctx[ARGUMENT_##other##_AT]);                        \
     }                                                                                                        \

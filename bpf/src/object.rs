@@ -34,13 +34,13 @@ pub struct Outcome {
     pub refused: Vec<(usize, Refusal)>,
     /// The functions or tracepoints where it is attached.
     pub targets: Vec<&'static str>,
-    links: Vec<Link>,
+    _links: Vec<Link>,
 }
 
 impl Outcome {
     /// Whether the probe counts.
     pub fn attached(&self) -> bool {
-        !self.links.is_empty()
+        self.hook.is_some()
     }
 }
 
@@ -175,7 +175,7 @@ fn attach_probe(
     let settled = probe.settle(kernel, trial, |place, why| refused.push((place, why)));
     let (hook, places) = settled.unzip();
     let (targets, links) = places.unwrap_or_default().into_iter().unzip();
-    Outcome { hook, refused, targets, links }
+    Outcome { hook, refused, targets, _links: links }
 }
 
 /// The program for an event and a place of a hook.

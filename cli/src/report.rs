@@ -98,7 +98,7 @@ pub fn why(probe: &Probe, outcome: &Outcome) -> String {
 
 /// Where a probe is attached, as it is written in reports.
 pub fn targets(outcome: &Outcome) -> String {
-    outcome.targets.join("+")
+    if outcome.targets.is_empty() { "nowhere".to_owned() } else { outcome.targets.join("+") }
 }
 
 /// How much of a chart can be told.

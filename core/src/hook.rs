@@ -80,6 +80,10 @@ pub enum Hook {
     All(&'static [Hook]),
 }
 
+/// Stands last in a probe whose event does not happen on a kernel that has none of the places before it: there nothing is
+/// missed, and the slots stay true.
+pub const NOWHERE: Hook = Hook::All(&[]);
+
 /// A field of a tracepoint's record and its offset in bytes, as the event's `format` file gives it. Offsets differ
 /// between 32 and 64 bits and change between stable updates of one version, so no version number tells them.
 pub type Field = (&'static str, usize);
@@ -105,7 +109,7 @@ impl Hook {
             Self::Kprobe(name) | Self::Kretprobe(name) => name,
             Self::RawTracepoint(name) | Self::Tracepoint(_, name) | Self::Record(_, name, _) => name,
             Self::All([first, ..]) => first.target(),
-            Self::All([]) => "",
+            Self::All([]) => "nowhere",
         }
     }
 
@@ -289,7 +293,8 @@ impl Hook {
             Self::Tracepoint(category, name) | Self::Record(category, name, _) => {
                 kernel.tracepoint(category, name) == Known::Absent
             }
-            Self::RawTracepoint(_) | Self::All(_) => false,
+            Self::RawTracepoint(_) => false,
+            Self::All(places) => places.iter().all(|place| place.absent(kernel)),
         }
     }
 
@@ -340,12 +345,21 @@ impl Probe {
         mut refused: impl FnMut(usize, Refusal),
     ) -> Option<(usize, T)> {
         for (place, hook) in self.hooks.iter().enumerate() {
-            match hook.refusal(kernel).map_or_else(|| trial(hook), Err) {
+            let refusal = match hook {
+                Hook::All([]) if self.absent(place, kernel) => None,
+                _ => hook.refusal(kernel),
+            };
+            match refusal.map_or_else(|| trial(hook), Err) {
                 Ok(taken) => return Some((place, taken)),
                 Err(refusal) => refused(place, refusal),
             }
         }
         None
+    }
+
+    /// Whether the kernel has none of the first `count` hooks.
+    fn absent(&self, count: usize, kernel: &impl Kernel) -> bool {
+        self.hooks.iter().take(count).all(|hook| hook.absent(kernel))
     }
 
     /// The hook that is tried first on `kernel`; its place in `hooks`.
@@ -506,6 +520,21 @@ mod tests {
         }
         let kernel = Literal { mechanisms: &[], functions: &["x64"], typed: &["x64"], tracepoints: None };
         assert_eq!(SEVERAL.refusal(&kernel), Some(Refusal::NotBuilt));
+    }
+
+    #[test]
+    fn what_happens_nowhere_is_not_missed() {
+        const SIX: Probe = Probe { hooks: &[Fentry("six"), Kprobe("six"), NOWHERE], ..PROBE };
+        for (functions, mechanisms, expected) in [
+            (&["six"][..], &Mechanism::ALL[..], Some(1)),
+            (&[], &Mechanism::ALL, Some(2)),
+            (&[], &[], Some(2)),
+            // It is there and cannot be hooked.
+            (&["six"], &[], None),
+        ] {
+            let kernel = Literal { mechanisms, functions, typed: &[], tracepoints: None };
+            assert_eq!(SIX.choose(&kernel), expected, "{functions:?} {mechanisms:?}");
+        }
     }
 
     #[test]

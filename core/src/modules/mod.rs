@@ -65,6 +65,7 @@ macro_rules! syscall_results {
 
 mod btrfs;
 mod cachestat;
+mod dcstat;
 mod ext4;
 mod fd;
 mod filesystem;
@@ -74,9 +75,11 @@ mod nfs;
 mod oomkill;
 mod process;
 mod shm;
+mod socket;
 mod softirq;
 mod swap;
 mod sync;
+mod vfs;
 mod xfs;
 mod zfs;
 
@@ -95,8 +98,11 @@ pub const MODULES: &[Module] = &[
     nfs::MODULE,
     zfs::MODULE,
     btrfs::MODULE,
+    vfs::MODULE,
+    dcstat::MODULE,
     mount::MODULE,
     oomkill::MODULE,
+    socket::MODULE,
 ];
 
 const _: () = check(MODULES);

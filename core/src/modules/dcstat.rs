@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! dcstat: how often the directory cache had the name that was looked up.
+
+use crate::chart::{Chart, Dimension, Kind, Mode, Value};
+use crate::delta::Delta;
+use crate::hook::Hook::{Fentry, FexitResult, Kprobe, Kretprobe};
+use crate::hook::Probe;
+use crate::module::Module;
+use crate::ratio::percent;
+
+slots! { REFERENCE = "reference", SLOW = "slow", MISS = "miss" }
+
+/// Off by default: every component of every path is looked up.
+pub(super) const MODULE: Module = Module {
+    name: "dcstat",
+    on_by_default: false,
+    slots: SLOTS,
+    probes: PROBES,
+    charts: CHARTS,
+    table: None,
+    keeps: &[],
+    shares: &[],
+};
+
+// No tracepoint sees either.
+const PROBES: &[Probe] = &[
+    Probe {
+        event: "reference",
+        slots: &[REFERENCE],
+        mode: Mode::Entry,
+        // A function of one file: the compiler may have changed it and marked its name.
+        hooks: &[
+            Fentry("lookup_fast"),
+            Kprobe("lookup_fast"),
+            Kprobe("lookup_fast.isra.0"),
+            Kprobe("lookup_fast.constprop.0"),
+        ],
+    },
+    Probe {
+        event: "slow",
+        slots: &[SLOW, MISS],
+        mode: Mode::Entry,
+        // What was not found is told by the result alone.
+        hooks: &[FexitResult("d_lookup"), Kretprobe("d_lookup")],
+    },
+];
+
+const fn chart(
+    id: &'static str,
+    priority: u32,
+    title: &'static str,
+    units: &'static str,
+    dimensions: &'static [Dimension],
+) -> Chart {
+    let (family, kind, mode) = ("directory cache", Kind::Line, Mode::Entry);
+    Chart { id, title, units, family, context: id, kind, priority, mode, dimensions }
+}
+
+const CHARTS: &[Chart] = &[
+    chart(
+        "filesystem.dc_hit_ratio",
+        21200,
+        "Percentage of files inside directory cache",
+        "%",
+        &[Dimension::new("ratio", "ratio", Value::Level(&[REFERENCE, MISS], ratio))],
+    ),
+    chart(
+        "filesystem.dc_reference",
+        21201,
+        "Variables used to calculate hit ratio",
+        "files",
+        &[
+            Dimension::new("reference", "reference", Value::Counter(REFERENCE)),
+            Dimension::new("slow", "slow", Value::Counter(SLOW)),
+            Dimension::new("miss", "miss", Value::Counter(MISS)),
+        ],
+    ),
+];
+
+/// Percent of an interval's references that were no misses; no value when there were none.
+fn ratio(delta: &Delta<'_>) -> Option<i64> {
+    percent(delta[REFERENCE].saturating_sub(delta[MISS]), delta[REFERENCE]).map(i64::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ratio_of_an_interval() {
+        for (reference, miss, expected) in [
+            (0, 0, None),
+            (0, 5, None),
+            (100, 0, Some(100)),
+            (100, 1, Some(99)),
+            (3, 1, Some(66)),
+            (5, 5, Some(0)),
+            (5, 6, Some(0)),
+            (u64::MAX, 0, Some(100)),
+            (u64::MAX, u64::MAX, Some(0)),
+        ] {
+            let mut changes = [0; 3];
+            changes[REFERENCE] = reference;
+            changes[MISS] = miss;
+            assert_eq!(ratio(&Delta(&changes)), expected, "{miss} misses of {reference}");
+        }
+    }
+}
