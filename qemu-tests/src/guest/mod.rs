@@ -3,6 +3,7 @@
 
 pub mod calls;
 pub mod cgroup;
+mod coming;
 pub mod counters;
 mod faults;
 pub mod kmote;

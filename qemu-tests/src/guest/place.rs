@@ -76,6 +76,14 @@ impl Place {
         }
     }
 
+    /// Takes a disk away again.
+    pub fn leave(&mut self, disk: &str) {
+        (self.mapping, self.file) = (None, None);
+        if let Some(target) = self.mounted.remove(disk) {
+            sys::unmount(&target).unwrap();
+        }
+    }
+
     /// The file of the last step.
     pub fn path(&self) -> String {
         format!("{}/file", self.mounted[&self.disk])

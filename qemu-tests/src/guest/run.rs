@@ -39,6 +39,9 @@ impl Run {
     pub fn all(&mut self) {
         for module in MODULES {
             if self.only.is_empty() || self.only.iter().any(|name| name == module.name) {
+                if module.name == "xfs" {
+                    self.coming();
+                }
                 for only in MECHANISMS {
                     self.mechanism(module, only, Mode::Entry);
                 }

@@ -22,6 +22,12 @@ pub struct Stream {
     pub intervals: Vec<u64>,
     /// The last value of the dimension.
     pub value: i64,
+    /// How often the chart was declared.
+    pub announced: usize,
+    chart: &'static str,
+    /// One dimension; all of them, added up, where it is not named.
+    dimension: Option<&'static str>,
+    sum: i64,
     inside: bool,
 }
 
@@ -35,7 +41,34 @@ impl Stream {
     pub fn start_command(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
-        Self { child, lines, ticks: 0, intervals: Vec::new(), value: 0, inside: false }
+        Self {
+            child,
+            lines,
+            ticks: 0,
+            intervals: Vec::new(),
+            value: 0,
+            announced: 0,
+            chart: CHART,
+            dimension: Some(DIMENSION),
+            sum: 0,
+            inside: false,
+        }
+    }
+
+    /// The same for another chart.
+    pub fn of(self, chart: &'static str, dimension: Option<&'static str>) -> Self {
+        Self { chart, dimension, ..self }
+    }
+
+    /// Reads until the chart is declared once more; `false` at the end of the stream.
+    pub fn declaration(&mut self) -> bool {
+        let before = self.announced;
+        let mut line = String::new();
+        while self.announced == before && self.lines.read_line(&mut line).is_ok_and(|length| length > 0) {
+            self.take(line.trim_end());
+            line.clear();
+        }
+        self.announced > before
     }
 
     /// Reads on until the chart has been sent once more; `false` at the end of the stream.
@@ -54,17 +87,22 @@ impl Stream {
     fn take(&mut self, line: &str) -> bool {
         let words: Vec<&str> = line.split([' ', '=']).filter(|word| !word.is_empty()).collect();
         match words.as_slice() {
+            ["CHART", chart, ..] => self.announced += usize::from(*chart == self.chart),
             ["BEGIN", chart, rest @ ..] => {
-                self.inside = chart.trim_matches('\'') == CHART;
+                self.inside = chart.trim_matches('\'') == self.chart;
+                self.sum = 0;
                 if self.inside {
                     self.intervals.extend(rest.first().and_then(|word| word.parse::<u64>().ok()));
                 }
             }
-            ["SET", dimension, value] if self.inside && dimension.trim_matches('\'') == DIMENSION => {
-                self.value = value.parse().unwrap();
+            ["SET", dimension, value]
+                if self.inside && self.dimension.is_none_or(|one| dimension.trim_matches('\'') == one) =>
+            {
+                self.sum += value.parse::<i64>().unwrap();
             }
             ["END", ..] if self.inside => {
                 self.inside = false;
+                self.value = self.sum;
                 self.ticks += 1;
                 return true;
             }

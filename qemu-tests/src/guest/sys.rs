@@ -50,6 +50,12 @@ pub fn loopback_up() {
     }
 }
 
+pub fn unload_module(name: &str) -> Result<()> {
+    let name = CString::new(name).unwrap();
+    // SAFETY: a string that ends in a zero byte and outlives the call.
+    check(unsafe { libc::syscall(libc::SYS_delete_module, name.as_ptr(), libc::O_NONBLOCK) }).map(drop)
+}
+
 pub fn power_off() -> ! {
     // SAFETY: neither call takes memory of ours.
     unsafe {

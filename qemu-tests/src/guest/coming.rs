@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A filesystem whose kernel module comes, goes and comes again while kmote runs, which must not hold it.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::kmote::PROGRAM;
+use super::run::{Run, Subject};
+use super::stream::Stream;
+use super::sys;
+
+const MODULE: &str = "xfs";
+const CHART: &str = "filesystem.xfs_write_latency";
+const PAGES: u64 = 64;
+
+impl Run {
+    /// Comes before anything else that needs the module.
+    pub fn coming(&mut self) {
+        let subject = Subject { module: MODULE, mechanism: "stream", work: "the kernel module is away" };
+        if !fs::exists(format!("/later/{MODULE}")).unwrap() || fs::exists(directory()).unwrap() {
+            return;
+        }
+        let check = Command::new(PROGRAM).args(["check", "--modules", MODULE]).output().unwrap();
+        let said = String::from_utf8_lossy(&check.stdout).contains("the kernel module xfs is not loaded");
+        self.equal(subject, "check says so", &true, &said);
+        let mut command = Command::new(PROGRAM);
+        let mut stream = Stream::start_command(command.args(["1", "--modules", MODULE])).of(CHART, None);
+        self.comes(Subject { work: "it comes", ..subject }, &mut stream);
+        self.goes(Subject { work: "it goes", ..subject });
+        self.comes(Subject { work: "it comes again", ..subject }, &mut stream);
+        sys::kill(stream.child.id(), libc::SIGTERM);
+        self.equal(subject, "exit status", &"exit status: 0", &stream.drain());
+    }
+
+    /// Loads and mounts it, and waits until its charts are sent.
+    fn comes(&mut self, subject: Subject, stream: &mut Stream) {
+        let (begin, value) = (Instant::now(), stream.value);
+        self.place.turn_to(MODULE);
+        stream.declaration();
+        stream.tick();
+        let in_time = begin.elapsed() < Duration::from_secs(60);
+        self.equal(subject, "counts within a minute", &true, &in_time);
+        self.equal(subject, "the total has not fallen", &true, &(stream.value >= value));
+        let before = stream.value;
+        self.place.fresh_file(MODULE);
+        self.place.write(PAGES);
+        // The tick that is under way may have been read before.
+        for _ in 0..2 {
+            stream.tick();
+        }
+        self.equal(subject, "sum of the SETs", &PAGES, &(stream.value - before));
+        self.equal(subject, "references", &"1", &references());
+    }
+
+    fn goes(&mut self, subject: Subject) {
+        self.place.leave(MODULE);
+        self.equal(subject, "references", &"0", &references());
+        let unloaded = sys::unload_module(MODULE).map_err(|error| error.to_string());
+        self.equal(subject, "unloaded", &"Ok(())", &format!("{unloaded:?}"));
+    }
+}
+
+fn directory() -> String {
+    format!("/sys/module/{MODULE}")
+}
+
+/// How many hold the module; its mount is one.
+fn references() -> String {
+    fs::read_to_string(directory() + "/refcnt").unwrap_or_default().trim().to_owned()
+}
