@@ -64,11 +64,10 @@ impl Run {
                 self.nothing_left(subject, &before);
             }
         }
-        if only.is_empty() && mode == Mode::Entry || only == "kprobe" {
-            if let Ok(kmote) = Kmote::start(module.name, &options) {
-                kmote.kill();
-                self.nothing_left(Subject { work: "SIGKILL", ..subject }, &before);
-            }
+        let killed = only.is_empty() && mode == Mode::Entry || only == "kprobe";
+        if let Some(kmote) = killed.then(|| Kmote::start(module.name, &options).ok()).flatten() {
+            kmote.kill();
+            self.nothing_left(Subject { work: "SIGKILL", ..subject }, &before);
         }
     }
 

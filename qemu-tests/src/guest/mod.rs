@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The first process of a guest: sets it up, runs every workload, switches it off.
 
+mod apps;
 pub mod calls;
 pub mod cgroup;
 mod coming;
 pub mod counters;
 mod faults;
+mod interruptions;
 pub mod kmote;
 mod mechanism;
 pub mod place;
@@ -21,6 +23,18 @@ use run::Run;
 
 /// The argument with which the program does nothing: what the exec workload runs.
 pub const NOTHING: &str = "nothing";
+
+/// With a number after it: the argument with which the program forks so often.
+pub const FORKS: &str = "forks ";
+/// The same, after a stop.
+pub const PAUSED_FORKS: &str = "pause, then fork ";
+
+/// Does what a program of the population is told to, if these are orders for one.
+pub fn act(order: &str) -> Option<i32> {
+    let forks = order.strip_prefix(FORKS).map(|count| apps::forks(count.parse().unwrap()));
+    let paused = || order.strip_prefix(PAUSED_FORKS).map(|count| apps::paused_forks(count.parse().unwrap()));
+    forks.or_else(paused).or_else(|| order.strip_prefix(apps::FAMILY).map(apps::go_on))
+}
 
 /// Disks that the runner attaches.
 const DISKS: usize = 2;
