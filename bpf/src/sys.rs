@@ -337,6 +337,14 @@ pub fn set_nonblocking(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     }
 }
 
+/// Lines and columns of a terminal; `None` where there is none, or it does not know.
+pub fn window(terminal: BorrowedFd<'_>) -> Option<(u16, u16)> {
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the descriptor is open, and the structure that the call fills lives through it.
+    checked(unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) }).ok()?;
+    (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
+}
+
 /// One descriptor of a `wait`, and what is waited for on it and seen.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]

@@ -177,7 +177,7 @@ fn join(parts: impl Iterator<Item = String>) -> String {
 }
 
 /// A JSON string.
-fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
         match letter {

@@ -164,7 +164,7 @@ impl Collector {
     /// due before the first turn.
     pub fn turn(&mut self, tick: u64) {
         for running in &mut self.running {
-            running.due = tick % u64::from(running.ticks.max(1)) == 0;
+            running.due = tick.is_multiple_of(u64::from(running.ticks.max(1)));
         }
     }
 

@@ -44,7 +44,12 @@ impl Lifeline {
     pub fn until_tick(&mut self, stdout: BorrowedFd<'_>, interval: Duration) -> io::Result<bool> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let left = tick::wait(now.as_nanos() as u64, interval.as_nanos() as u64);
-        let end = Instant::now() + Duration::from_nanos(left);
+        self.pause(stdout, Duration::from_nanos(left))
+    }
+
+    /// Waits for `time`; `false` when it is time to go instead.
+    pub fn pause(&mut self, stdout: BorrowedFd<'_>, time: Duration) -> io::Result<bool> {
+        let end = Instant::now() + time;
         while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
             if !self.wait(Watch::closing(&stdout), Some(left))? {
                 return Ok(false);

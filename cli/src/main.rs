@@ -3,7 +3,7 @@
 
 use kmote_bpf::kernel::Kernel;
 use kmote_bpf::{attach, sys};
-use kmote_cli::args::Options;
+use kmote_cli::args::{Format, Options};
 use kmote_cli::config;
 use kmote_cli::options::Command;
 use kmote_cli::plugin::{self, Ending};
@@ -56,7 +56,8 @@ fn collect(options: &Options) -> io::Result<Ending> {
     }
     if settings.wanted().is_empty() {
         eprintln!("kmote: every module is switched off; `kmote config` says where");
-        return say("DISABLE\n").map(|_| Ending::Nothing);
+        let for_netdata = options.command == Command::Collect && options.format == Format::Netdata;
+        return say(if for_netdata { "DISABLE\n" } else { "" }).map(|_| Ending::Nothing);
     }
     plugin::run(&ask(options), &settings, options)
 }

@@ -141,7 +141,7 @@ pub const OPTIONS: &[OptionRow] = &[
     switch("allow-kretprobes", None, "use return probes on kernels that they have crashed, too"),
     switch("no-sandbox", None, "keep privileges after the start"),
     switch("points", None, "with check: only the list of the kernel's places that are hooked"),
-    switch("json", None, "with check: for machines"),
+    switch("json", None, "with check and once: for machines"),
     switch("help", Some('h'), "print this"),
     switch("version", Some('V'), "print the version"),
 ];

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The main job: Netdata's plugin.
+//! The main job: to collect, for Netdata, for Prometheus, or for a person who looks.
 
 use crate::args::Options;
 use crate::collector::Collector;
 use crate::config::Settings;
 use crate::lifeline::{self, Lifeline};
+use crate::options::Command;
 use crate::output::{Output, Page};
 use crate::report;
+use crate::sink::Sink;
 use kmote_bpf::kernel::Kernel;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::AsFd;
@@ -23,19 +25,33 @@ pub enum Ending {
 
 /// Collects until told to stop.
 pub fn run(kernel: &Kernel, settings: &Settings, options: &Options) -> io::Result<Ending> {
-    if io::stdout().is_terminal() && !options.by_netdata {
-        eprintln!("kmote: what follows is Netdata's plugin protocol; for people there is `kmote check`");
+    let every = interval(settings, options);
+    let mut sink = Sink::new(options, &kernel.release, every);
+    if sink.streams() && io::stdout().is_terminal() && !options.by_netdata {
+        eprintln!(
+            "kmote: what follows is Netdata's plugin protocol; for people there are `kmote top` and `kmote check`"
+        );
     }
     let mut lifeline = Lifeline::new(options.by_netdata)?;
     let mut output = Output::stdout()?;
-    let (mut collector, errors) =
-        Collector::start(kernel, &settings.wanted(), settings.groups(&options.directories).as_ref());
-    report::start(&collector, &errors);
+    let mut wanted = settings.wanted();
+    if sink.compares() {
+        wanted.iter_mut().for_each(|one| one.ticks = 1);
+    }
+    let groups = settings.groups(&options.directories);
+    let (mut collector, errors) = Collector::start(kernel, &wanted, groups.as_ref());
+    if sink.compares() {
+        report::start_briefly(&collector, &errors);
+    } else {
+        report::start(&collector, &errors);
+    }
     collector.keep_what_counts();
     let ending = if collector.is_empty() {
-        disable(&mut lifeline, &mut output)
+        disable(&mut lifeline, &mut output, &sink)
     } else {
-        collect(kernel, &mut collector, &mut lifeline, &mut output, settings, options.ticks)
+        let mut run = Run { kernel, collector, lifeline, output, every, ticks: options.ticks };
+        let ending = run.collect(&mut sink);
+        run.send(sink.end()).and(ending)
     };
     match ending {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Ending::Asked),
@@ -43,51 +59,88 @@ pub fn run(kernel: &Kernel, settings: &Settings, options: &Options) -> io::Resul
     }
 }
 
-fn disable(lifeline: &mut Lifeline, output: &mut Output) -> io::Result<Ending> {
+/// The interval: a person who looks means what was asked for, not what is configured for Netdata.
+fn interval(settings: &Settings, options: &Options) -> u32 {
+    match options.command {
+        Command::Top | Command::Once => options.seconds.unwrap_or(1),
+        _ => settings.update_every.value,
+    }
+}
+
+fn disable(lifeline: &mut Lifeline, output: &mut Output, sink: &Sink) -> io::Result<Ending> {
     eprintln!("kmote: nothing can be collected on this machine; `kmote check` says why");
-    output.send("DISABLE\n", |stdout| lifeline.until_room(stdout)).map(|_| Ending::Nothing)
+    let said = if sink.streams() { "DISABLE\n" } else { "" };
+    output.send(said, |stdout| lifeline.until_room(stdout)).map(|_| Ending::Nothing)
 }
 
-/// The loop: wait, read, write.
-fn collect(
-    kernel: &Kernel,
-    collector: &mut Collector,
-    lifeline: &mut Lifeline,
-    output: &mut Output,
-    settings: &Settings,
+/// A run: what is read, when, and where it goes.
+struct Run<'a> {
+    kernel: &'a Kernel,
+    collector: Collector,
+    lifeline: Lifeline,
+    output: Output,
+    every: u32,
     ticks: Option<u64>,
-) -> io::Result<Ending> {
-    let every = settings.update_every.value;
-    let (start, interval) = (Instant::now(), Duration::from_secs(every.into()));
-    let mut page = Page::default();
-    collector.announce(&mut page, every).map_err(|_| full())?;
-    let mut going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;
-    collector.read(report::fault);
-    if let Some(apps) = collector.apps() {
-        apps.set_interval(every);
-    }
-    let mut ticks = ticks.unwrap_or(u64::MAX);
-    while going && ticks > 0 && lifeline.until_tick(output.as_fd(), interval)? {
-        page.clear();
-        if collector.look(kernel, microseconds(start), report::came) {
-            collector.announce(&mut page, every).map_err(|_| full())?;
-        }
-        collector.turn(lifeline::tick_number(interval));
-        collector.read(report::fault);
-        collector.values(&mut page, microseconds(start)).map_err(|_| full())?;
-        going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;
-        while going && write_groups(collector, &mut page, microseconds(start))? {
-            going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;
-        }
-        ticks -= 1;
-    }
-    Ok(Ending::Asked)
 }
 
-/// Writes the next page of groups; `false` once there is none.
-fn write_groups(collector: &mut Collector, page: &mut Page, now: u64) -> io::Result<bool> {
-    page.clear();
-    collector.apps().map_or(Ok(false), |apps| apps.write(page, now).map_err(|_| full()))
+impl Run<'_> {
+    /// The loop: wait, read, write.
+    fn collect(&mut self, sink: &mut Sink) -> io::Result<Ending> {
+        let (start, interval) = (Instant::now(), Duration::from_secs(self.every.into()));
+        let mut page = Page::default();
+        self.collector.announce(&mut page, self.every).map_err(|_| full())?;
+        let mut going = self.send(sink.begin())? && self.send(sink.take(page.text()))?;
+        self.collector.read(report::fault);
+        if let Some(apps) = self.collector.apps() {
+            apps.set_interval(self.every);
+        }
+        if sink.compares() {
+            going = going && self.tick(&mut page, start, sink)?;
+        }
+        let mut ticks = if sink.once() { 1 } else { self.ticks.unwrap_or(u64::MAX) };
+        while going && ticks > 0 && self.wait(sink, interval)? {
+            self.collector.turn(lifeline::tick_number(interval));
+            going = self.tick(&mut page, start, sink)? && self.send(sink.tick()?)?;
+            ticks -= 1;
+        }
+        Ok(Ending::Asked)
+    }
+
+    /// Waits for the next tick; one summary is of a whole interval, and not of what is left until the clock's next.
+    fn wait(&mut self, sink: &Sink, interval: Duration) -> io::Result<bool> {
+        let stdout = self.output.as_fd();
+        if sink.once() {
+            self.lifeline.pause(stdout, interval)
+        } else {
+            self.lifeline.until_tick(stdout, interval)
+        }
+    }
+
+    /// Reads, and hands the values to the sink; `false` when it is time to go instead.
+    fn tick(&mut self, page: &mut Page, start: Instant, sink: &mut Sink) -> io::Result<bool> {
+        page.clear();
+        if self.collector.look(self.kernel, microseconds(start), report::came) {
+            self.collector.announce(page, self.every).map_err(|_| full())?;
+        }
+        self.collector.read(report::fault);
+        self.collector.values(page, microseconds(start)).map_err(|_| full())?;
+        let mut going = self.send(sink.take(page.text()))?;
+        while going && self.write_groups(page, microseconds(start))? {
+            going = self.send(sink.take(page.text()))?;
+        }
+        Ok(going)
+    }
+
+    /// Writes the next page of groups; `false` once there is none.
+    fn write_groups(&mut self, page: &mut Page, now: u64) -> io::Result<bool> {
+        page.clear();
+        self.collector.apps().map_or(Ok(false), |apps| apps.write(page, now).map_err(|_| full()))
+    }
+
+    /// Writes a text; `false` when it is time to go instead.
+    fn send(&mut self, text: &str) -> io::Result<bool> {
+        self.output.send(text, |stdout| self.lifeline.until_room(stdout))
+    }
 }
 
 /// Microseconds since `start`, at least 1: 0 means never.

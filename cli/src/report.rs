@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is lost, in one line each on stderr: what, why, and what it costs.
+//! What is lost, in one line a reason on stderr: what, why, and what it costs.
 
 use crate::collector::Collector;
 use crate::protocol::Sent;
@@ -13,26 +13,24 @@ pub fn start(collector: &Collector, errors: &[Error]) {
     for error in errors {
         eprintln!("kmote: {error}");
     }
-    for (attached, mode) in collector.modes() {
-        if let (false, Some(home)) = (attached.counts(), attached.awaits()) {
+    for (attached, _) in collector.modes() {
+        if let Some(home) = waits_for(attached) {
             eprintln!("kmote: {} waits: the kernel module {home} is not loaded", attached.module.name);
-            continue;
         }
-        for (probe, outcome) in lost(attached) {
-            let costs = costs(attached, probe, mode);
-            eprintln!(
-                "kmote: {} {} is not counted: {}; {costs}",
-                attached.module.name,
-                probe.event,
-                why(probe, outcome)
-            );
-        }
+    }
+    for loss in losses(collector) {
+        eprintln!("kmote: not counted: {}: {}; {}", loss.probes.join(", "), loss.why, loss.costs());
     }
     let counting: Vec<_> = collector.attached().filter(|attached| attached.counts()).collect();
     if !counting.is_empty() {
         let bytes: u64 = counting.iter().map(|attached| attached.memory()).sum();
         eprintln!("kmote: {} kB of kernel memory for maps", bytes / 1024);
     }
+}
+
+/// The kernel module without which there is nothing of a module to attach.
+fn waits_for(attached: &Attached) -> Option<&'static str> {
+    attached.awaits().filter(|_| !attached.counts())
 }
 
 /// Says that a module counts now, since a kernel module came or went.
@@ -53,20 +51,65 @@ pub fn lost(attached: &Attached) -> impl Iterator<Item = (&'static Probe, &Outco
         .filter(|(_, outcome)| !outcome.attached())
 }
 
-/// Which charts a lost probe costs, and of which it costs a part.
-fn costs(attached: &Attached, probe: &Probe, mode: Mode) -> String {
-    let sent = Sent { module: attached.module, live: attached.live, mode };
-    let named = |standing, word: &str| {
-        let charts = attached.module.charts.iter().filter(|chart| chart.mode <= mode && needs(chart, probe));
-        let names: Vec<_> =
-            charts.filter(|chart| Standing::of(sent, chart) == standing).map(|c| c.id).collect();
-        (!names.is_empty()).then(|| format!("{word}: {}", names.join(", ")))
-    };
-    [named(Standing::Off, "off"), named(Standing::Partial, "partial")]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join("; ")
+/// Probes that are lost for one reason, which is one line: a machine that refuses a mechanism refuses it to all.
+#[derive(Debug, Default)]
+struct Loss {
+    why: String,
+    probes: Vec<String>,
+    off: Vec<&'static str>,
+    partial: Vec<&'static str>,
+}
+
+impl Loss {
+    /// Which charts it costs, and of which it costs a part.
+    fn costs(&self) -> String {
+        let named = |word: &str, charts: &[&str]| {
+            (!charts.is_empty()).then(|| format!("{word}: {}", charts.join(", ")))
+        };
+        let costs = [named("off", &self.off), named("partial", &self.partial)];
+        costs.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
+    fn add(&mut self, attached: &Attached, probe: &Probe, mode: Mode) {
+        self.probes.push(format!("{} {}", attached.module.name, probe.event));
+        let sent = Sent { module: attached.module, live: attached.live, mode };
+        for chart in attached.module.charts.iter().filter(|chart| chart.mode <= mode && needs(chart, probe)) {
+            let charts = match Standing::of(sent, chart) {
+                Standing::Off => &mut self.off,
+                Standing::Partial => &mut self.partial,
+                Standing::Ok => continue,
+            };
+            if !charts.contains(&chart.id) {
+                charts.push(chart.id);
+            }
+        }
+    }
+}
+
+fn losses(collector: &Collector) -> Vec<Loss> {
+    let mut losses: Vec<Loss> = Vec::new();
+    for (attached, mode) in collector.modes().filter(|(attached, _)| waits_for(attached).is_none()) {
+        for (probe, outcome) in lost(attached) {
+            let why = why(probe, outcome);
+            match losses.iter_mut().find(|loss| loss.why == why) {
+                Some(loss) => loss.add(attached, probe, mode),
+                None => {
+                    let mut loss = Loss { why, ..Loss::default() };
+                    loss.add(attached, probe, mode);
+                    losses.push(loss);
+                }
+            }
+        }
+    }
+    losses
+}
+
+/// Says the same to a person who looks, in a line.
+pub fn start_briefly(collector: &Collector, errors: &[Error]) {
+    let probes = collector.attached().map(|attached| lost(attached).count()).sum::<usize>() + errors.len();
+    if probes > 0 {
+        eprintln!("kmote: {probes} of the probes could not be attached; `kmote check` says why");
+    }
 }
 
 /// Whether a chart has a dimension that a probe feeds.

@@ -3,12 +3,21 @@
 
 use super::files::{Scope, Text};
 use super::layers::Layers;
-use super::settings::{Origin, Settings};
+use super::settings::{ModuleSettings, Origin, Settings};
 use super::{Directories, keys, show};
 use crate::args::Options;
 use kmote_core::chart::Mode;
+use kmote_core::module::Module;
 use kmote_core::modules::MODULES;
 use std::ffi::OsString;
+
+fn row(name: &str) -> &'static Module {
+    MODULES.iter().find(|module| module.name == name).unwrap()
+}
+
+fn of<'a>(settings: &'a Settings, name: &str) -> &'a ModuleSettings {
+    settings.modules.iter().find(|of| of.module.name == name).unwrap()
+}
 
 fn options(arguments: &[&str], variables: &[(&str, &str)]) -> Options {
     let variable = |name: &str| {
@@ -35,7 +44,7 @@ fn main_file(content: &str) -> (Settings, Vec<String>) {
 
 #[test]
 fn each_file_wins_over_the_weaker_ones_whichever_are_there() {
-    let module = &MODULES[0];
+    let module = row("process");
     let files = [
         ("stock/ebpf.d.conf", Scope::Main),
         ("stock/ebpf.d/process.conf", Scope::Module(module)),
@@ -61,16 +70,20 @@ fn each_file_wins_over_the_weaker_ones_whichever_are_there() {
         };
         let for_all = strongest(&|scope| !matches!(scope, Scope::Module(_))).unwrap_or((1, Origin::BuiltIn));
         let for_it = strongest(&|_| true).unwrap_or((1, Origin::BuiltIn));
-        let of = &settings.modules[0];
-        assert_eq!((settings.update_every.value, settings.update_every.origin), for_all, "{present:05b}");
+        let own_settings = of(&settings, "process");
+        assert_eq!(
+            (settings.update_every.value, settings.update_every.origin.clone()),
+            for_all,
+            "{present:05b}"
+        );
         // A module is read on the ticks of all: its own interval is a multiple, and never shorter.
         let (own, all) = (for_it.0, for_all.0);
         assert_eq!(
-            of.update_every.value,
+            own_settings.update_every.value,
             if own > all { own.div_ceil(all) * all } else { all },
             "{present:05b}"
         );
-        assert_eq!(settings.modules[1].update_every.value, all, "{present:05b}");
+        assert_eq!(of(&settings, "cachestat").update_every.value, all, "{present:05b}");
     }
 }
 
@@ -87,7 +100,7 @@ fn the_interval_is_the_largest_of_those_given() {
                         text("user/ebpf.d.conf", Scope::Main, &line(global).unwrap_or_default()),
                         text(
                             "user/ebpf.d/x.conf",
-                            Scope::Module(&MODULES[0]),
+                            Scope::Module(row("process")),
                             &line(own).unwrap_or_default(),
                         ),
                     ];
@@ -100,8 +113,12 @@ fn the_interval_is_the_largest_of_those_given() {
                     let case =
                         format!("argument {argument} environment {variable} global {global} own {own}");
                     assert_eq!(settings.update_every.value, all, "{case}");
-                    assert_eq!(settings.modules[0].update_every.value, expected, "{case}");
-                    assert_eq!(settings.wanted()[0].ticks, expected / all, "{case}");
+                    assert_eq!(of(&settings, "process").update_every.value, expected, "{case}");
+                    assert_eq!(
+                        settings.wanted().iter().find(|one| one.module.name == "process").unwrap().ticks,
+                        expected / all,
+                        "{case}"
+                    );
                 }
             }
         }
@@ -132,17 +149,17 @@ fn modules_are_switched_and_arguments_win() {
 #[test]
 fn a_module_has_a_mode_of_its_own() {
     let texts = [
-        text("stock/ebpf.d/cachestat.conf", Scope::Module(&MODULES[1]), "[global]\n load = return"),
+        text("stock/ebpf.d/cachestat.conf", Scope::Module(row("cachestat")), "[global]\n load = return"),
         text("user/kmote.conf", Scope::Own, "[process]\nebpf load mode = return\n"),
     ];
     let (settings, _) = effective(&texts, &options(&[], &[]));
     assert_eq!(settings.mode.value, Mode::Entry);
-    assert_eq!(settings.modules[0].mode.value, Mode::Return);
-    assert_eq!(settings.modules[0].mode.origin, Origin::File("user/kmote.conf".into(), 2));
+    assert_eq!(of(&settings, "process").mode.value, Mode::Return);
+    assert_eq!(of(&settings, "process").mode.origin, Origin::File("user/kmote.conf".into(), 2));
     // A stronger file that speaks of all speaks of the module too.
     let stronger =
         [texts[0].clone(), text("user/ebpf.d.conf", Scope::Main, "[global]\nebpf load mode = entry")];
-    assert_eq!(effective(&stronger, &options(&[], &[])).0.modules[1].mode.value, Mode::Entry);
+    assert_eq!(of(&effective(&stronger, &options(&[], &[])).0, "cachestat").mode.value, Mode::Entry);
 }
 
 #[test]
@@ -167,7 +184,7 @@ fn a_bad_value_is_named_and_nothing_else_fails() {
         ]
     );
     assert_eq!(settings.update_every.value, 7);
-    assert!(settings.modules[0].on.value && !settings.modules[1].on.value);
+    assert!(of(&settings, "process").on.value && !of(&settings, "cachestat").on.value);
 }
 
 #[test]
@@ -187,7 +204,7 @@ fn keys_without_meaning_are_said_once_and_not_when_they_change_nothing() {
     let texts = [
         text("stock/ebpf.d.conf", Scope::Main, content),
         text("user/ebpf.d.conf", Scope::Main, content),
-        text("user/ebpf.d/process.conf", Scope::Module(&MODULES[0]), content),
+        text("user/ebpf.d/process.conf", Scope::Module(row("process")), content),
     ];
     let (_, complaints) = effective(&texts, &options(&[], &[]));
     assert_eq!(
@@ -234,7 +251,7 @@ fn netdatas_own_files_are_understood() {
                   [network connections]\n enabled = yes\n ports = *\n[service name]\n 19999 = Netdata\n";
     let texts = [
         text("user/ebpf.d.conf", Scope::Main, main),
-        text("user/ebpf.d/process.conf", Scope::Module(&MODULES[0]), module),
+        text("user/ebpf.d/process.conf", Scope::Module(row("process")), module),
     ];
     let (settings, complaints) = effective(&texts, &options(&[], &[]));
     // A module that is on in them and not in kmote is the only thing that is missed.
@@ -265,7 +282,7 @@ fn what_is_printed_is_a_configuration_with_the_same_effect() {
         text("stock/ebpf.d.conf", Scope::Main, "[global]\nupdate every = 5\n[ebpf programs]\nprocess = no\n"),
         text(
             "user/ebpf.d/cachestat.conf",
-            Scope::Module(&MODULES[1]),
+            Scope::Module(row("cachestat")),
             "[global]\nupdate every = 7\nload = return\n",
         ),
     ];

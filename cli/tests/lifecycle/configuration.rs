@@ -58,7 +58,11 @@ fn each_value_is_printed_with_its_origin() {
 #[test]
 fn a_bad_value_and_a_file_that_is_none_are_said_and_the_rest_runs() {
     let folder = Folder::new("configuration");
-    write(&folder, "etc/ebpf.d.conf", "[global]\nupdate every = soon\n[ebpf programs]\ncachestat = no\n");
+    write(
+        &folder,
+        "etc/ebpf.d.conf",
+        "[global]\nupdate every = soon\n[ebpf programs]\ncachestat = no\nhardirq = no\n",
+    );
     fs::create_dir(folder.path().join("etc/kmote.conf")).unwrap();
     let ended = run_with(&folder, &["--ticks", "1", "1"]).with_status(0);
     let path = folder.path().join("etc/ebpf.d.conf");

@@ -13,3 +13,4 @@ mod ends;
 mod starts;
 mod system_calls;
 mod ticks;
+mod views;

@@ -116,6 +116,11 @@ impl Running {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    /// Writes to stdin as it is.
+    pub fn write(&mut self, text: &str) {
+        self.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
     /// Closes our end of stdin.
     pub fn hang_up(&mut self) {
         self.stdin = None;
