@@ -2,7 +2,7 @@
 //! One program on one hook: loaded as what its mechanism asks for, attached, and kept by its descriptors.
 
 use crate::kernel::{Kernel, Kprobes};
-use crate::sys::{self, Errno, Load, PerfEvent};
+use crate::sys::{self, Errno, Load, PerfEvent, Runs};
 use kmote_core::hook::{Hook, Mechanism, Refusal, missing};
 use libbpf_sys as raw;
 use std::ffi::{CStr, CString};
@@ -19,8 +19,15 @@ const NAME: usize = 15;
 pub struct Link {
     // Fields are dropped in this order: the event is closed before its line in tracefs is taken back.
     _attachment: OwnedFd,
-    _program: OwnedFd,
+    program: OwnedFd,
     _line: Option<ProbeLine>,
+}
+
+impl Link {
+    /// How often its program ran, where the kernel counts that.
+    pub fn runs(&self) -> Runs {
+        sys::runs(self.program.as_fd())
+    }
 }
 
 /// A line of ours in `kprobe_events`, on kernels without the kprobe PMU; taken back when dropped.
@@ -69,7 +76,7 @@ pub fn attach(
     })?;
     let (attachment, line) = connect(kernel, hook, attach_type, program.as_fd())
         .map_err(|errno| attach_refusal(kernel, hook, errno))?;
-    Ok(Link { _attachment: attachment, _program: program, _line: line })
+    Ok(Link { _attachment: attachment, program, _line: line })
 }
 
 /// Whether a refusal at load holds for every program of the mechanism: the kernel said no to the kind, not to the code.

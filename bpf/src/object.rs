@@ -11,7 +11,7 @@ use crate::objects::OBJECTS;
 use crate::processes::Processes;
 use crate::programs::{self, Facts};
 use crate::starts::Starts;
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, Runs};
 use crate::table::RowMap;
 use crate::words;
 use kmote_core::chart::Mode;
@@ -34,7 +34,7 @@ pub struct Outcome {
     pub refused: Vec<(usize, Refusal)>,
     /// The functions or tracepoints where it is attached.
     pub targets: Vec<&'static str>,
-    _links: Vec<Link>,
+    links: Vec<Link>,
 }
 
 impl Outcome {
@@ -175,7 +175,7 @@ fn attach_probe(
     let settled = probe.settle(kernel, trial, |place, why| refused.push((place, why)));
     let (hook, places) = settled.unzip();
     let (targets, links) = places.unwrap_or_default().into_iter().unzip();
-    Outcome { hook, refused, targets, _links: links }
+    Outcome { hook, refused, targets, links }
 }
 
 /// The program for an event and a place of a hook.
@@ -210,6 +210,15 @@ impl Attached {
     /// Bytes of kernel memory that its maps take.
     pub fn memory(&self) -> u64 {
         self.module.memory(self.cpus)
+    }
+
+    /// How often its programs ran, all together, where the kernel counts that.
+    pub fn runs(&self) -> Runs {
+        let links = self.outcomes.iter().flatten().flat_map(|outcome| &outcome.links);
+        links.map(Link::runs).fold(Runs::default(), |sum, one| Runs {
+            runs: sum.runs.wrapping_add(one.runs),
+            nanoseconds: sum.nanoseconds.wrapping_add(one.nanoseconds),
+        })
     }
 
     /// How many 64-bit words a read of it needs.

@@ -298,6 +298,46 @@ pub fn monotonic() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// How often a program ran, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Runs {
+    /// Runs since it was loaded.
+    pub runs: u64,
+    /// Nanoseconds in all of them.
+    pub nanoseconds: u64,
+}
+
+/// How often a program ran, which the kernel counts while `kernel.bpf_stats_enabled` is on; 0 where it cannot tell.
+pub fn runs(program: BorrowedFd<'_>) -> Runs {
+    let mut info = raw::bpf_prog_info::default();
+    let mut size = size_of::<raw::bpf_prog_info>() as u32;
+    // SAFETY: the structure, which the kernel fills up to its size, and the size live through the call.
+    let result = unsafe { raw::bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut size) };
+    if result == 0 { Runs { runs: info.run_cnt, nanoseconds: info.run_time_ns } } else { Runs::default() }
+}
+
+/// What this process used of the CPU so far, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// In its own code.
+    pub user: u64,
+    /// In the kernel, on its behalf.
+    pub system: u64,
+}
+
+/// What this process used of the CPU so far.
+pub fn usage() -> Usage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: a structure of numbers, for which zeroes are values, lives through the call, which fills it.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let microseconds =
+        |time: libc::timeval| (time.tv_sec as u64).saturating_mul(1_000_000) + time.tv_usec as u64;
+    Usage { user: microseconds(usage.ru_utime), system: microseconds(usage.ru_stime) }
+}
+
 /// Lets this process lock as much memory as it likes; before 5.11 the kernel charges maps to that limit.
 pub fn raise_locked_memory() -> Result<(), Errno> {
     let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };

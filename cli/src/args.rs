@@ -65,6 +65,8 @@ pub struct Options {
     pub directories: Directories,
     /// Whether Netdata started us.
     pub by_netdata: bool,
+    /// Whether to draw what we ourselves cost.
+    pub own: bool,
 }
 
 impl Options {
@@ -122,6 +124,7 @@ impl Options {
                 .into(),
             directories: Directories::new(variable),
             by_netdata: least.is_some(),
+            own: variable("NETDATA_INTERNALS_MONITORING").is_none_or(|value| value != "NO"),
         }
     }
 

@@ -13,6 +13,7 @@ pub mod manual;
 pub mod names;
 pub mod options;
 pub mod output;
+pub mod own;
 pub mod plugin;
 pub mod protocol;
 pub mod report;

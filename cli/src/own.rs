@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! kmote's own charts: how its modules stand, what it takes of the kernel's memory, and what it and its programs cost.
+
+use crate::collector::Collector;
+use crate::protocol::{PLUGIN, Sent, since};
+use crate::report::Standing;
+use kmote_bpf::sys;
+use ufmt::{uWrite, uwrite, uwriteln};
+
+/// Seconds between two rounds of these charts, at least: Netdata's plugin sends its own as often.
+const EVERY: u32 = 10;
+
+/// A chart of our own.
+struct Own {
+    id: &'static str,
+    title: &'static str,
+    units: &'static str,
+    priority: u32,
+}
+
+const MODULES: Own = own("netdata.kmote_modules", "Modules: 2 all charts, 1 some, 0 none", "state", 140_000);
+const MEMORY: Own = own("netdata.kmote_kernel_memory", "Kernel memory taken by maps", "bytes", 140_005);
+const CPU: Own = own("netdata.kmote_cpu", "CPU time of kmote itself", "milliseconds/s", 140_006);
+const RUNS: Own = own("netdata.kmote_program_runs", "Runs of kmote's programs", "runs/s", 140_007);
+const TIME: Own =
+    own("netdata.kmote_program_time", "CPU time of kmote's programs", "milliseconds/s", 140_008);
+
+const fn own(id: &'static str, title: &'static str, units: &'static str, priority: u32) -> Own {
+    Own { id, title, units, priority }
+}
+
+/// The state of these charts.
+#[derive(Debug)]
+pub struct SelfCharts {
+    /// On every how many ticks they are sent, and the ticks left until then.
+    ticks: u32,
+    left: u32,
+    update_every: u32,
+    /// All modules that were asked for; those of which nothing was to be had too.
+    modules: Vec<&'static str>,
+    /// Whether the kernel counts the runs of programs (`kernel.bpf_stats_enabled`).
+    counted: bool,
+    moments: [u64; 5],
+}
+
+impl SelfCharts {
+    /// Charts of these modules that are sent every ten seconds, or on every tick where ticks are rarer. `counted`: the
+    /// kernel counts the runs of programs.
+    pub fn new(modules: Vec<&'static str>, update_every: u32, counted: bool) -> Self {
+        let ticks = EVERY.div_ceil(update_every.max(1));
+        let update_every = ticks.saturating_mul(update_every);
+        Self { ticks, left: ticks, update_every, modules, counted, moments: [0; 5] }
+    }
+
+    /// Declares them.
+    pub fn announce<W: uWrite>(&self, out: &mut W, collector: &Collector) -> Result<(), W::Error> {
+        self.declare(out, &MODULES)?;
+        self.modules.iter().try_for_each(|name| dimension(out, name, "absolute", 1))?;
+        self.declare(out, &MEMORY)?;
+        dimension(out, "maps", "absolute", 1)?;
+        self.declare(out, &CPU)?;
+        dimension(out, "user", "incremental", 1000)?;
+        dimension(out, "system", "incremental", 1000)?;
+        if self.counted {
+            let names = || collector.attached().map(|attached| attached.module.name);
+            self.declare(out, &RUNS)?;
+            names().try_for_each(|name| dimension(out, name, "incremental", 1))?;
+            self.declare(out, &TIME)?;
+            names().try_for_each(|name| dimension(out, name, "incremental", 1_000_000))?;
+        }
+        Ok(())
+    }
+
+    fn declare<W: uWrite>(&self, out: &mut W, chart: &Own) -> Result<(), W::Error> {
+        uwrite!(out, "CHART {} '' '{}' '{}' 'kmote' ", chart.id, chart.title, chart.units)?;
+        uwriteln!(out, "'{}' line {} {} '' '{}' 'kmote'", chart.id, chart.priority, self.update_every, PLUGIN)
+    }
+
+    /// Sends them if this tick, at `now` microseconds, is one of theirs.
+    pub fn values<W: uWrite>(
+        &mut self,
+        out: &mut W,
+        collector: &Collector,
+        now: u64,
+    ) -> Result<(), W::Error> {
+        self.left -= 1;
+        if self.left > 0 {
+            return Ok(());
+        }
+        self.left = self.ticks;
+        let [modules, memory, cpu, runs, time] = &mut self.moments;
+        begin(out, &MODULES, modules, now)?;
+        self.modules.iter().try_for_each(|name| set(out, name, standing(collector, name)))?;
+        out.write_str("END\n")?;
+        begin(out, &MEMORY, memory, now)?;
+        set(out, "maps", collector.attached().map(|attached| attached.memory()).sum())?;
+        out.write_str("END\n")?;
+        let usage = sys::usage();
+        begin(out, &CPU, cpu, now)?;
+        set(out, "user", usage.user)?;
+        set(out, "system", usage.system)?;
+        out.write_str("END\n")?;
+        if self.counted {
+            begin(out, &RUNS, runs, now)?;
+            collector
+                .attached()
+                .try_for_each(|attached| set(out, attached.module.name, attached.runs().runs))?;
+            out.write_str("END\n")?;
+            begin(out, &TIME, time, now)?;
+            collector
+                .attached()
+                .try_for_each(|attached| set(out, attached.module.name, attached.runs().nanoseconds))?;
+            out.write_str("END\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// How a module stands: 2 when all its charts are whole, 0 when none is to be had, 1 between.
+fn standing(collector: &Collector, name: &str) -> u64 {
+    let Some((attached, mode)) = collector.modes().find(|(attached, _)| attached.module.name == name) else {
+        return 0;
+    };
+    let sent = Sent { module: attached.module, live: attached.live, mode };
+    let charts = || attached.module.charts.iter().filter(|chart| chart.mode <= mode);
+    let all = |standing| charts().all(|chart| Standing::of(sent, chart) == standing);
+    match () {
+        () if all(Standing::Ok) => 2,
+        () if all(Standing::Off) => 0,
+        () => 1,
+    }
+}
+
+fn dimension<W: uWrite>(out: &mut W, name: &str, algorithm: &str, divisor: u32) -> Result<(), W::Error> {
+    uwriteln!(out, "DIMENSION '{}' '{}' {} 1 {}", name, name, algorithm, divisor)
+}
+
+fn begin<W: uWrite>(out: &mut W, chart: &Own, last: &mut u64, now: u64) -> Result<(), W::Error> {
+    uwrite!(out, "BEGIN {}", chart.id)?;
+    since(out, last, now)
+}
+
+fn set<W: uWrite>(out: &mut W, name: &str, value: u64) -> Result<(), W::Error> {
+    uwriteln!(out, "SET '{}' = {}", name, (value & i64::MAX as u64) as i64)
+}
