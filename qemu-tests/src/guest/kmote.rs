@@ -21,7 +21,8 @@ pub struct HookLine {
 pub struct Kmote {
     child: Child,
     input: ChildStdin,
-    lines: BufReader<ChildStdout>,
+    // A socket, from which std takes by recv(2): how often it must, no one knows beforehand, and kmote counts read(2).
+    lines: BufReader<UnixStream>,
     pub hooks: Vec<HookLine>,
 }
 
@@ -51,13 +52,21 @@ impl Kmote {
     /// Asks for one reading.
     pub fn read(&mut self) -> Result<Reading, String> {
         self.input.write_all(b"\n").map_err(|e| format!("kmote's stdin: {e}"))?;
-        let mut reading = Reading::new();
+        let mut lines = Vec::new();
         loop {
             let Some(line) = self.line() else { return Err("kmote slots ended in a reading".to_owned()) };
             if line == "done" {
-                return Ok(reading);
+                return Ok(lines);
             }
-            reading.extend(parse_slot(&line));
+            lines.push(line);
+        let lines = self.read_lines()?;
+        let bytes = lines.iter().map(|line| line.len() as u64 + 1).sum::<u64>() + "done\n".len() as u64;
+        let slots = lines.iter().filter_map(|line| parse_slot(line));
+        Ok(slots.chain([(ANSWER.to_owned(), bytes)]).collect())
+    }
+
+    /// Asks for one reading, as it is written.
+    pub fn read_lines(&mut self) -> Result<Vec<String>, String> {
         }
     }
 

@@ -48,6 +48,9 @@ impl Run {
                 self.mechanism(module, "", Mode::Return);
             }
         }
+        if self.only.is_empty() || self.only.iter().any(|name| name == "apps") {
+            self.apps();
+        }
         if self.only.is_empty() {
             self.stream();
             self.faults();

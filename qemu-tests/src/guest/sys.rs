@@ -112,6 +112,32 @@ pub fn wait_for_zombie(pid: i32) {
     check(unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, flags) }.into()).unwrap();
 }
 
+/// Gives this process another name.
+pub fn rename(name: &[u8]) {
+    let name = CString::new(name).unwrap();
+    // SAFETY: a string that ends in a zero byte and outlives the call.
+    check(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) }.into()).unwrap();
+}
+
+/// Lets the children of this process live in a PID namespace of their own.
+pub fn own_processes() {
+    // SAFETY: takes no memory.
+    check(unsafe { libc::unshare(libc::CLONE_NEWPID) }.into()).unwrap();
+}
+
+/// Stops this process until it is told to go on.
+pub fn stop() {
+    // SAFETY: takes no memory.
+    check(unsafe { libc::raise(libc::SIGSTOP) }.into()).unwrap();
+}
+
+/// Waits until a child has stopped.
+pub fn wait_until_stopped(pid: i32) {
+    let mut status = 0;
+    // SAFETY: `status` is ours for the time of the call.
+    check(unsafe { libc::waitpid(pid, &raw mut status, libc::WUNTRACED) }.into()).unwrap();
+}
+
 pub fn kill(pid: u32, signal: i32) {
     // SAFETY: takes no memory.
     check(unsafe { libc::kill(pid as libc::pid_t, signal) }.into()).unwrap();
