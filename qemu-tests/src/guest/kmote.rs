@@ -3,12 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 
 pub const PROGRAM: &str = "/kmote";
 
 /// Raw totals since attach, of the slots that are live.
 pub type Reading = BTreeMap<String, u64>;
+
+/// The bytes of the answer, in a reading, beside its slots.
+pub const ANSWER: &str = "bytes of the answer";
 
 /// How kmote reported one probe: `hook MODULE EVENT MECHANISM TARGET`, or `hook MODULE EVENT off REASON…`.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,9 +41,12 @@ impl Kmote {
 
     /// The same with a command that the caller has prepared.
     pub fn start_command(command: &mut Command) -> Result<Self, String> {
-        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(|e| format!("{PROGRAM}: {e}"))?;
-        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (output, theirs) = UnixStream::pair().map_err(|e| e.to_string())?;
+        let spawned = command.stdin(Stdio::piped()).stdout(OwnedFd::from(theirs)).spawn();
+        // Ours alone: its end must be seen.
+        command.stdout(Stdio::null());
+        let mut child = spawned.map_err(|e| format!("{PROGRAM}: {e}"))?;
+        let input = child.stdin.take().unwrap();
         let mut kmote = Self { child, input, lines: BufReader::new(output), hooks: Vec::new() };
         loop {
             match kmote.line() {
@@ -51,14 +59,6 @@ impl Kmote {
 
     /// Asks for one reading.
     pub fn read(&mut self) -> Result<Reading, String> {
-        self.input.write_all(b"\n").map_err(|e| format!("kmote's stdin: {e}"))?;
-        let mut lines = Vec::new();
-        loop {
-            let Some(line) = self.line() else { return Err("kmote slots ended in a reading".to_owned()) };
-            if line == "done" {
-                return Ok(lines);
-            }
-            lines.push(line);
         let lines = self.read_lines()?;
         let bytes = lines.iter().map(|line| line.len() as u64 + 1).sum::<u64>() + "done\n".len() as u64;
         let slots = lines.iter().filter_map(|line| parse_slot(line));
@@ -67,6 +67,14 @@ impl Kmote {
 
     /// Asks for one reading, as it is written.
     pub fn read_lines(&mut self) -> Result<Vec<String>, String> {
+        self.input.write_all(b"\n").map_err(|e| format!("kmote's stdin: {e}"))?;
+        let mut lines = Vec::new();
+        loop {
+            let Some(line) = self.line() else { return Err("kmote slots ended in a reading".to_owned()) };
+            if line == "done" {
+                return Ok(lines);
+            }
+            lines.push(line);
         }
     }
 
