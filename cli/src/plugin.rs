@@ -52,13 +52,9 @@ pub fn run(kernel: &Kernel, settings: &Settings, options: &Options) -> io::Resul
     let ending = if collector.is_empty() {
         disable(&mut lifeline, &mut output, &sink)
     } else {
-<<<<<<< /tmp/op.m.c
-        collect(kernel, &mut collector, own, &mut lifeline, &mut output, settings, options.ticks)
-=======
-        let mut run = Run { kernel, collector, lifeline, output, every, ticks: options.ticks };
+        let mut run = Run { kernel, collector, own, lifeline, output, every, ticks: options.ticks };
         let ending = run.collect(&mut sink);
         run.send(sink.end()).and(ending)
->>>>>>> /tmp/op.m.n
     };
     match ending {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Ending::Asked),
@@ -80,31 +76,11 @@ fn disable(lifeline: &mut Lifeline, output: &mut Output, sink: &Sink) -> io::Res
     output.send(said, |stdout| lifeline.until_room(stdout)).map(|_| Ending::Nothing)
 }
 
-<<<<<<< /tmp/op.m.c
-/// The loop: wait, read, write.
-fn collect(
-    kernel: &Kernel,
-    collector: &mut Collector,
-    mut own: Option<SelfCharts>,
-    lifeline: &mut Lifeline,
-    output: &mut Output,
-    settings: &Settings,
-    ticks: Option<u64>,
-) -> io::Result<Ending> {
-    let every = settings.update_every.value;
-    let (start, interval) = (Instant::now(), Duration::from_secs(every.into()));
-    let mut page = Page::default();
-    collector.announce(&mut page, every).map_err(|_| full())?;
-    own.iter().try_for_each(|own| own.announce(&mut page, collector)).map_err(|_| full())?;
-    let mut going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;
-    collector.read(report::fault);
-    if let Some(apps) = collector.apps() {
-        apps.set_interval(every);
-=======
 /// A run: what is read, when, and where it goes.
 struct Run<'a> {
     kernel: &'a Kernel,
     collector: Collector,
+    own: Option<SelfCharts>,
     lifeline: Lifeline,
     output: Output,
     every: u32,
@@ -117,6 +93,7 @@ impl Run<'_> {
         let (start, interval) = (Instant::now(), Duration::from_secs(self.every.into()));
         let mut page = Page::default();
         self.collector.announce(&mut page, self.every).map_err(|_| full())?;
+        self.own.iter().try_for_each(|own| own.announce(&mut page, &self.collector)).map_err(|_| full())?;
         let mut going = self.send(sink.begin())? && self.send(sink.take(page.text()))?;
         self.collector.read(report::fault);
         if let Some(apps) = self.collector.apps() {
@@ -132,7 +109,6 @@ impl Run<'_> {
             ticks -= 1;
         }
         Ok(Ending::Asked)
->>>>>>> /tmp/op.m.n
     }
 
     /// Waits for the next tick; one summary is of a whole interval, and not of what is left until the clock's next.
@@ -151,22 +127,13 @@ impl Run<'_> {
         if self.collector.look(self.kernel, microseconds(start), report::came) {
             self.collector.announce(page, self.every).map_err(|_| full())?;
         }
-<<<<<<< /tmp/op.m.c
-        collector.turn(lifeline::tick_number(interval));
-        collector.read(report::fault);
-        let now = microseconds(start);
-        collector.values(&mut page, now).map_err(|_| full())?;
-        own.iter_mut().try_for_each(|own| own.values(&mut page, collector, now)).map_err(|_| full())?;
-        going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;
-        while going && write_groups(collector, &mut page, microseconds(start))? {
-            going = output.send(page.text(), |stdout| lifeline.until_room(stdout))?;
-=======
         self.collector.read(report::fault);
-        self.collector.values(page, microseconds(start)).map_err(|_| full())?;
+        let now = microseconds(start);
+        self.collector.values(page, now).map_err(|_| full())?;
+        self.own.iter_mut().try_for_each(|own| own.values(page, &self.collector, now)).map_err(|_| full())?;
         let mut going = self.send(sink.take(page.text()))?;
         while going && self.write_groups(page, microseconds(start))? {
             going = self.send(sink.take(page.text()))?;
->>>>>>> /tmp/op.m.n
         }
         Ok(going)
     }
