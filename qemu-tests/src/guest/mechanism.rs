@@ -64,7 +64,7 @@ impl Run {
                 self.nothing_left(subject, &before);
             }
         }
-        let killed = only.is_empty() && mode == Mode::Entry || only == "kprobe";
+        let killed = only.is_empty() && mode == Mode::Entry || (only, module.name) == ("kprobe", "process");
         if let Some(kmote) = killed.then(|| Kmote::start(module.name, &options).ok()).flatten() {
             kmote.kill();
             self.nothing_left(Subject { work: "SIGKILL", ..subject }, &before);
@@ -125,7 +125,9 @@ impl Run {
                     let (outcome, why) = match self.excused(family).or_else(|| absent(probe)) {
                         Some(excuse) => (Outcome::Skipped, format!("{excuse}; {reason}")),
                         // By choice: see hook::Refusal::InModule.
-                        None if reason.contains("from being unloaded") => (Outcome::Skipped, reason.clone()),
+                        None if reason.contains("from being unloaded") || away(reason) => {
+                            (Outcome::Skipped, reason.clone())
+                        }
                         None => (Outcome::Failed, reason.clone()),
                     };
                     self.send(subject, &counted, "attached", "off", outcome, why);
@@ -224,6 +226,13 @@ fn absent(probe: &Probe) -> Option<String> {
     let exists = |name: &str| categories.iter().any(|category| category.path().join(name).exists());
     let none = probe.hooks.iter().all(|hook| is_tracepoint(hook.mechanism()) && !exists(hook.target()));
     none.then(|| "this kernel has no such tracepoint".to_owned())
+}
+
+/// Whether a hook is off because of a kernel module that is truly not loaded.
+fn away(reason: &str) -> bool {
+    let rest =
+        reason.split_once("the kernel module ").and_then(|(_, rest)| rest.split_once(" is not loaded"));
+    rest.is_some_and(|(module, _)| !fs::exists(format!("/sys/module/{module}")).unwrap())
 }
 
 /// The value of a slot; of a name with a star, the sum over the buckets of that name.

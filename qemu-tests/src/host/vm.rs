@@ -62,7 +62,7 @@ fn qemu(boot: &Boot, initrd: &Path) -> Command {
     command.arg("-m").arg(boot.memory.to_string());
     command.arg("-smp").arg(format!("{},maxcpus={}", boot.cpus, boot.maxcpus));
     command.arg("-kernel").arg(boot.kernel).arg("-initrd").arg(initrd);
-    command.arg("-append").arg(format!("console={} panic=-1 quiet", machine.console));
+    command.arg("-append").arg(format!("console={} panic=-1 quiet {}", machine.console, machine.words));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
