@@ -12,9 +12,9 @@
 
 // A process, by its id. An entry outlives its process: user space takes it out once it has read it.
 struct process_entry {
-    __u64 parent; // 0: not seen to begin
+    __u32 parent; // 0: not seen to begin
+    __u32 ended;
     __u64 cgroup; // 0: the kernel has no ids of cgroups
-    __u64 ended;
     __u64 name[2];
     __u64 counters[PROCESS_COUNTERS];
 };

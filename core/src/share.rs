@@ -4,8 +4,8 @@
 use crate::chart::{Kind, Mode, Value};
 use crate::module::Module;
 
-/// Words of a process's entry in the kernel's table that stand before its counters: parent, cgroup, state, name.
-pub const HEADER: usize = 5;
+/// Words of a process's entry in the kernel's table that stand before its counters: parent and state, cgroup, name.
+pub const HEADER: usize = 4;
 /// The most words of an entry: programs make a new one on their stack of 512 bytes, where the key and some registers
 /// lie too.
 pub const MAX_WORDS: usize = 58;
@@ -19,6 +19,8 @@ pub struct Share {
     pub units: &'static str,
     /// The least mode in which it exists.
     pub mode: Mode,
+    /// What Netdata multiplies and divides its numbers by.
+    pub scale: (u32, u32),
     /// Its numbers, in the order of the dimensions of each look.
     pub values: &'static [Value],
     /// How an application's looks. Its id is what follows `app.<group>_ebpf_`.
@@ -69,7 +71,7 @@ pub const fn share(
     values: &'static [Value],
     [app, cgroup, service]: [Look; 3],
 ) -> Share {
-    Share { title, units, mode, values, app, cgroup, service }
+    Share { title, units, mode, scale: (1, 1), values, app, cgroup, service }
 }
 
 impl Module {

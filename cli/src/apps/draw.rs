@@ -58,7 +58,8 @@ impl Face<'_> {
         uwriteln!(out, "'' '{}' '{}'", PLUGIN, module)?;
         self.label(out)?;
         for ((id, name), value) in look.dimensions.iter().zip(share.values) {
-            uwriteln!(out, "DIMENSION '{}' '{}' {} 1 1", id, name, value.algorithm())?;
+            uwrite!(out, "DIMENSION '{}' '{}' {} ", id, name, value.algorithm())?;
+            uwriteln!(out, "{} {}", share.scale.0, share.scale.1)?;
         }
         Ok(())
     }

@@ -35,9 +35,12 @@ impl Header {
     /// The words of an entry, and the counters that follow.
     pub fn parse(entry: &[u64]) -> Option<(Self, &[u64])> {
         let (header, counters) = entry.split_at_checked(HEADER)?;
-        let [parent, cgroup, ended, first, second] = header.try_into().ok()?;
-        let name = Name([first, second]);
-        Some((Self { parent: u32::try_from(parent).unwrap_or(0), cgroup, ended: ended != 0, name }, counters))
+        let [head, cgroup, first, second] = header.try_into().ok()?;
+        // Two 32-bit numbers, in the order in which they lie in memory.
+        let head: [[u8; 4]; 2] =
+            [head.to_ne_bytes().first_chunk().copied()?, head.to_ne_bytes().last_chunk().copied()?];
+        let [parent, ended] = head.map(u32::from_ne_bytes);
+        Some((Self { parent, cgroup, ended: ended != 0, name: Name([first, second]) }, counters))
     }
 }
 
@@ -47,7 +50,9 @@ pub(super) fn words(parent: u32, cgroup: u64, ended: bool, name: &[u8]) -> [u64;
     let mut text = [0; 16];
     text[..name.len()].copy_from_slice(name);
     let word = |at: usize| u64::from_ne_bytes(text[at..at + 8].try_into().unwrap());
-    [parent.into(), cgroup, ended.into(), word(0), word(8)]
+    let [a, b, c, d] = parent.to_ne_bytes();
+    let [e, f, g, h] = u32::from(ended).to_ne_bytes();
+    [u64::from_ne_bytes([a, b, c, d, e, f, g, h]), cgroup, word(0), word(8)]
 }
 
 #[cfg(test)]
@@ -80,6 +85,6 @@ mod tests {
         entry.extend([3, 4]);
         let (header, counters) = Header::parse(&entry).unwrap();
         assert_eq!((header.parent, header.cgroup, header.ended, counters), (7, 1 << 40, true, &[3, 4][..]));
-        assert_eq!(Header::parse(&entry[..4]), None);
+        assert_eq!(Header::parse(&entry[..3]), None);
     }
 }

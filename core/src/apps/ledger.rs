@@ -195,7 +195,7 @@ mod tests {
     #[derive(Default)]
     struct Literal {
         proc: BTreeMap<u32, (&'static str, u32, &'static str)>,
-        table: BTreeMap<u32, [u64; 7]>,
+        table: BTreeMap<u32, [u64; 6]>,
         asked: u32,
         line: String,
     }
@@ -224,13 +224,15 @@ mod tests {
 
     impl Literal {
         fn put(&mut self, id: u32, parent: u32, name: &str, counters: [u64; 2]) {
-            let mut entry = [0; 7];
-            entry[..5].copy_from_slice(&words(parent, 0, false, name.as_bytes()));
-            entry[5..].copy_from_slice(&counters);
+            let mut entry = [0; 6];
+            entry[..4].copy_from_slice(&words(parent, 0, false, name.as_bytes()));
+            entry[4..].copy_from_slice(&counters);
             self.table.insert(id, entry);
         }
         fn end(&mut self, id: u32) {
-            self.table.get_mut(&id).unwrap()[2] = 1;
+            let entry = self.table.get_mut(&id).unwrap();
+            let parent = Header::parse(entry).unwrap().0.parent;
+            entry[0] = words(parent, 0, true, b"")[0];
         }
         /// Moves a process to a cgroup.
         fn moved(&mut self, id: u32, cgroup: u64) {
@@ -277,9 +279,9 @@ mod tests {
             assert_eq!(totals(ledger), [0, 150, 0, 0]);
             // The last of its work is done after its end is noted.
             machine.end(11);
-            machine.table.get_mut(&11).unwrap()[5] = 70;
+            machine.table.get_mut(&11).unwrap()[4] = 70;
             machine.read(ledger);
-            machine.table.get_mut(&11).unwrap()[5] = 71;
+            machine.table.get_mut(&11).unwrap()[4] = 71;
             machine.put(10, 1, "nginx", [130, 0]);
             machine.read(ledger);
             assert_eq!(totals(ledger), [0, 201, 0, 0]);

@@ -7,6 +7,7 @@ use crate::hook::Hook::{Fentry, FexitResult, Kprobe, Kretprobe};
 use crate::hook::Probe;
 use crate::module::Module;
 use crate::ratio::percent;
+use crate::share::{Share, look, share};
 
 slots! { REFERENCE = "reference", SLOW = "slow", MISS = "miss" }
 
@@ -19,7 +20,7 @@ pub(super) const MODULE: Module = Module {
     charts: CHARTS,
     table: None,
     keeps: &[],
-    shares: &[],
+    shares: SHARES,
 };
 
 // No tracepoint sees either.
@@ -81,6 +82,130 @@ const CHARTS: &[Chart] = &[
 fn ratio(delta: &Delta<'_>) -> Option<i64> {
     percent(delta[REFERENCE].saturating_sub(delta[MISS]), delta[REFERENCE]).map(i64::from)
 }
+
+const SHARES: &[Share] = &[
+    share(
+        "Percentage of files inside directory cache",
+        "%",
+        Mode::Entry,
+        &[Value::Level(&[REFERENCE, MISS], ratio)],
+        [
+            look("dc_hit", "app.ebpf_dc_hit", "directory cache", Kind::Line, 20265, &[("ratio", "ratio")]),
+            look(
+                "dc_hit_ratio",
+                "cgroup.dc_ratio",
+                "directory cache",
+                Kind::Line,
+                45700,
+                &[("ratio", "ratio")],
+            ),
+            look(
+                "dc_hit_ratio",
+                "systemd.service.dc_ratio",
+                "directory cache",
+                Kind::Line,
+                21200,
+                &[("percentage", "percentage")],
+            ),
+        ],
+    ),
+    share(
+        "Files looked up",
+        "files/s",
+        Mode::Entry,
+        &[Value::Counter(REFERENCE)],
+        [
+            look(
+                "dc_reference",
+                "app.ebpf_dc_reference",
+                "directory cache",
+                Kind::Stacked,
+                20266,
+                &[("files", "files")],
+            ),
+            look(
+                "dc_reference",
+                "cgroup.dc_reference",
+                "directory cache",
+                Kind::Line,
+                45701,
+                &[("reference", "reference")],
+            ),
+            look(
+                "dc_reference",
+                "systemd.service.dc_reference",
+                "directory cache",
+                Kind::Line,
+                21201,
+                &[("files", "files")],
+            ),
+        ],
+    ),
+    share(
+        "Files looked up outside of the directory cache",
+        "files/s",
+        Mode::Entry,
+        &[Value::Counter(SLOW)],
+        [
+            look(
+                "not_cache",
+                "app.ebpf_dc_not_cache",
+                "directory cache",
+                Kind::Stacked,
+                20267,
+                &[("files", "files")],
+            ),
+            look(
+                "dc_not_cache",
+                "cgroup.dc_not_cache",
+                "directory cache",
+                Kind::Line,
+                45702,
+                &[("slow", "slow")],
+            ),
+            look(
+                "dc_not_cache",
+                "systemd.service.dc_not_cache",
+                "directory cache",
+                Kind::Line,
+                21202,
+                &[("files", "files")],
+            ),
+        ],
+    ),
+    share(
+        "Files not found",
+        "files/s",
+        Mode::Entry,
+        &[Value::Counter(MISS)],
+        [
+            look(
+                "not_found",
+                "app.ebpf_dc_not_found",
+                "directory cache",
+                Kind::Stacked,
+                20268,
+                &[("files", "files")],
+            ),
+            look(
+                "dc_not_found",
+                "cgroup.dc_not_found",
+                "directory cache",
+                Kind::Line,
+                45703,
+                &[("miss", "miss")],
+            ),
+            look(
+                "dc_not_found",
+                "systemd.service.dc_not_found",
+                "directory cache",
+                Kind::Line,
+                21203,
+                &[("files", "files")],
+            ),
+        ],
+    ),
+];
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ use crate::chart::{Chart, Dimension, Kind, Mode, Value};
 use crate::hook::Hook::{All, Fentry, FexitResult, Kprobe, Kretprobe, Record, Tracepoint};
 use crate::hook::Probe;
 use crate::module::Module;
+use crate::share::{CALLS, Share, look, share};
 
 slots! { OPEN = "open", CLOSE = "close", OPEN_ERROR = "open_error", CLOSE_ERROR = "close_error" }
 
@@ -18,7 +19,7 @@ pub(super) const MODULE: Module = Module {
     charts: CHARTS,
     table: None,
     keeps: &[],
-    shares: &[],
+    shares: SHARES,
 };
 
 const PROBES: &[Probe] = &[
@@ -126,6 +127,88 @@ const CHARTS: &[Chart] = &[
         &[
             Dimension::new("do_sys_open", "open", Value::Counter(OPEN_ERROR)),
             Dimension::new("__close_fd", "close", Value::Counter(CLOSE_ERROR)),
+        ],
+    ),
+];
+
+const SHARES: &[Share] = &[
+    share(
+        "Number of open files",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(OPEN)],
+        [
+            look("file_open", "app.ebpf_file_open", "fds", Kind::Stacked, 20220, CALLS),
+            look("file_open", "cgroup.fd_open", "file_access", Kind::Line, 45400, &[("do_sys_open", "open")]),
+            look("file_open", "systemd.service.fd_open", "file_access", Kind::Stacked, 20270, CALLS),
+        ],
+    ),
+    share(
+        "Fails to open files",
+        "calls/s",
+        Mode::Return,
+        &[Value::Counter(OPEN_ERROR)],
+        [
+            look("file_open_error", "app.ebpf_file_open_error", "fds", Kind::Stacked, 20221, CALLS),
+            look(
+                "file_open_error",
+                "cgroup.fd_open_error",
+                "file_access",
+                Kind::Line,
+                45401,
+                &[("do_sys_open", "open")],
+            ),
+            look(
+                "file_open_error",
+                "systemd.service.fd_open_error",
+                "file_access",
+                Kind::Stacked,
+                20271,
+                CALLS,
+            ),
+        ],
+    ),
+    share(
+        "Files closed",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(CLOSE)],
+        [
+            look("file_closed", "app.ebpf_file_closed", "fds", Kind::Stacked, 20222, CALLS),
+            look(
+                "file_closed",
+                "cgroup.fd_close",
+                "file_access",
+                Kind::Line,
+                45402,
+                &[("__close_fd", "close")],
+            ),
+            look("file_closed", "systemd.service.fd_close", "file_access", Kind::Stacked, 20272, CALLS),
+        ],
+    ),
+    share(
+        "Fails to close files",
+        "calls/s",
+        Mode::Return,
+        &[Value::Counter(CLOSE_ERROR)],
+        [
+            look("file_close_error", "app.ebpf_file_close_error", "fds", Kind::Stacked, 20223, CALLS),
+            look(
+                "file_close_error",
+                "cgroup.fd_close_error",
+                "file_access",
+                Kind::Line,
+                45403,
+                &[("__close_fd", "close")],
+            ),
+            look(
+                "file_close_error",
+                "systemd.service.fd_close_error",
+                "file_access",
+                Kind::Stacked,
+                20273,
+                CALLS,
+            ),
         ],
     ),
 ];

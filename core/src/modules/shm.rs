@@ -4,6 +4,7 @@
 use crate::chart::{Chart, Dimension, Kind, Mode, Value};
 use crate::hook::{Hook, Probe};
 use crate::module::Module;
+use crate::share::{CALLS, Share, look, share};
 
 slots! { GET = "get", AT = "at", DT = "dt", CTL = "ctl" }
 
@@ -16,7 +17,7 @@ pub(super) const MODULE: Module = Module {
     charts: CHARTS,
     table: None,
     keeps: &[],
-    shares: &[],
+    shares: SHARES,
 };
 
 const fn probe(event: &'static str, slots: &'static [usize], hooks: &'static [Hook]) -> Probe {
@@ -46,3 +47,50 @@ const CHARTS: &[Chart] = &[Chart {
         Dimension::new("ctl", "ctl", Value::Counter(CTL)),
     ],
 }];
+
+const SHARES: &[Share] = &[
+    share(
+        "Calls to shmget(2)",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(GET)],
+        [
+            look("shmget_call", "app.ebpf_shmget_call", "ipc shm", Kind::Stacked, 20191, CALLS),
+            look("shmget_call", "cgroup.shmget", "ipc shm", Kind::Line, 45800, &[("get", "get")]),
+            look("shmget_call", "systemd.service.shmget", "ipc shm", Kind::Stacked, 20191, CALLS),
+        ],
+    ),
+    share(
+        "Calls to shmat(2)",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(AT)],
+        [
+            look("shmat_call", "app.ebpf_shmat_call", "ipc shm", Kind::Stacked, 20192, CALLS),
+            look("shmat_call", "cgroup.shmat", "ipc shm", Kind::Line, 45801, &[("at", "at")]),
+            look("shmat_call", "systemd.service.shmat", "ipc shm", Kind::Stacked, 20192, CALLS),
+        ],
+    ),
+    share(
+        "Calls to shmdt(2)",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(DT)],
+        [
+            look("shmdt_call", "app.ebpf_shmdt_call", "ipc shm", Kind::Stacked, 20193, CALLS),
+            look("shmdt_call", "cgroup.shmdt", "ipc shm", Kind::Line, 45802, &[("dt", "dt")]),
+            look("shmdt_call", "systemd.service.shmdt", "ipc shm", Kind::Stacked, 20193, CALLS),
+        ],
+    ),
+    share(
+        "Calls to shmctl(2)",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(CTL)],
+        [
+            look("shmctl_call", "app.ebpf_shmctl_call", "ipc shm", Kind::Stacked, 20194, CALLS),
+            look("shmctl_call", "cgroup.shmctl", "ipc shm", Kind::Line, 45803, &[("ctl", "ctl")]),
+            look("shmctl_call", "systemd.service.shmctl", "ipc shm", Kind::Stacked, 20194, CALLS),
+        ],
+    ),
+];

@@ -7,6 +7,7 @@ use crate::hook::Hook::{
 };
 use crate::hook::{NOWHERE, Probe};
 use crate::module::Module;
+use crate::share::{CALLS, Share, look, share};
 
 slots! {
     ACCEPTED = "accepted",
@@ -40,7 +41,7 @@ pub(super) const MODULE: Module = Module {
     charts: CHARTS,
     table: None,
     keeps: &[],
-    shares: &[],
+    shares: SHARES,
 };
 
 const fn entry(event: &'static str, slots: &'static [usize], hooks: &'static [Hook]) -> Probe {
@@ -254,6 +255,167 @@ const CHARTS: &[Chart] = &[
         &[
             Dimension::new("udp_recvmsg", "received", Value::Counter(UDP_RECEIVE_ERROR)),
             Dimension::new("udp_sendmsg", "sent", Value::Counter(UDP_SEND_ERROR)),
+        ],
+    ),
+];
+
+/// Retransmissions are left out: the kernel makes them by a timer, whoever runs then.
+const SHARES: &[Share] = &[
+    share(
+        "TCP connections over IPv4 begun",
+        "connections/s",
+        Mode::Entry,
+        &[Value::Counter(CONNECT_V4)],
+        [
+            look(
+                "call_tcp_v4_connection",
+                "app.ebpf_call_tcp_v4_connection",
+                "net",
+                Kind::Stacked,
+                20130,
+                &[("connections", "connections")],
+            ),
+            look(
+                "outbound_conn_v4",
+                "cgroup.net_conn_ipv4",
+                "network",
+                Kind::Line,
+                45300,
+                &[("connections", "connections")],
+            ),
+            look(
+                "outbound_conn_v4",
+                "systemd.service.net_conn_ipv4",
+                "net",
+                Kind::Stacked,
+                20080,
+                &[("connections", "connections")],
+            ),
+        ],
+    ),
+    share(
+        "TCP connections over IPv6 begun",
+        "connections/s",
+        Mode::Entry,
+        &[Value::Counter(CONNECT_V6)],
+        [
+            look(
+                "call_tcp_v6_connection",
+                "app.ebpf_call_tcp_v6_connection",
+                "net",
+                Kind::Stacked,
+                20131,
+                &[("connections", "connections")],
+            ),
+            look(
+                "outbound_conn_v6",
+                "cgroup.net_conn_ipv6",
+                "network",
+                Kind::Line,
+                45301,
+                &[("connections", "connections")],
+            ),
+            look(
+                "outbound_conn_v6",
+                "systemd.service.net_conn_ipv6",
+                "net",
+                Kind::Stacked,
+                20081,
+                &[("connections", "connections")],
+            ),
+        ],
+    ),
+    Share {
+        scale: (8, 1000),
+        ..share(
+            "Bytes received and sent",
+            "kilobits/s",
+            Mode::Entry,
+            &[
+                Value::Sum(&[RECEIVED_BYTES, UDP_RECEIVED_BYTES], |delta| {
+                    delta[RECEIVED_BYTES].saturating_add(delta[UDP_RECEIVED_BYTES])
+                }),
+                Value::Sum(&[SENT_BYTES, UDP_SENT_BYTES], |delta| {
+                    delta[SENT_BYTES].saturating_add(delta[UDP_SENT_BYTES])
+                }),
+            ],
+            [
+                look(
+                    "sock_bandwidth",
+                    "app.ebpf_sock_total_bandwidth",
+                    "net",
+                    Kind::Stacked,
+                    20132,
+                    &[("received", "received"), ("sent", "sent")],
+                ),
+                look(
+                    "total_bandwidth",
+                    "cgroup.net_total_bandwidth",
+                    "network",
+                    Kind::Line,
+                    45302,
+                    &[("received", "received"), ("sent", "sent")],
+                ),
+                look(
+                    "total_bandwidth",
+                    "systemd.service.net_total_bandwidth",
+                    "net",
+                    Kind::Stacked,
+                    20082,
+                    &[("received", "received"), ("sent", "sent")],
+                ),
+            ],
+        )
+    },
+    share(
+        "Calls to tcp_sendmsg",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(SENT)],
+        [
+            look("call_tcp_sendmsg", "app.ebpf_call_tcp_sendmsg", "net", Kind::Stacked, 20133, CALLS),
+            look("bandwidth_tcp_send", "cgroup.net_tcp_send", "network", Kind::Line, 45304, CALLS),
+            look("bandwidth_tcp_send", "systemd.service.net_tcp_send", "net", Kind::Stacked, 20085, CALLS),
+        ],
+    ),
+    share(
+        "Calls to tcp_cleanup_rbuf",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(RECEIVED)],
+        [
+            look(
+                "call_tcp_cleanup_rbuf",
+                "app.ebpf_call_tcp_cleanup_rbuf",
+                "net",
+                Kind::Stacked,
+                20134,
+                CALLS,
+            ),
+            look("bandwidth_tcp_recv", "cgroup.net_tcp_recv", "network", Kind::Line, 45303, CALLS),
+            look("bandwidth_tcp_recv", "systemd.service.net_tcp_recv", "net", Kind::Stacked, 20084, CALLS),
+        ],
+    ),
+    share(
+        "Calls to udp_sendmsg",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(UDP_SENT)],
+        [
+            look("call_udp_sendmsg", "app.ebpf_call_udp_sendmsg", "net", Kind::Stacked, 20136, CALLS),
+            look("bandwidth_udp_send", "cgroup.net_udp_send", "network", Kind::Line, 45306, CALLS),
+            look("bandwidth_udp_send", "systemd.service.net_udp_send", "net", Kind::Stacked, 20087, CALLS),
+        ],
+    ),
+    share(
+        "Calls to udp_recvmsg",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(UDP_RECEIVED)],
+        [
+            look("call_udp_recvmsg", "app.ebpf_call_udp_recvmsg", "net", Kind::Stacked, 20137, CALLS),
+            look("bandwidth_udp_recv", "cgroup.net_udp_recv", "network", Kind::Line, 45307, CALLS),
+            look("bandwidth_udp_recv", "systemd.service.net_udp_recv", "net", Kind::Stacked, 20088, CALLS),
         ],
     ),
 ];

@@ -5,6 +5,7 @@ use crate::chart::{Chart, Dimension, Kind, Mode, Value};
 use crate::hook::Hook::{Fentry, Kprobe};
 use crate::hook::Probe;
 use crate::module::Module;
+use crate::share::{CALLS, Share, look, share};
 
 slots! { READ = "read", WRITE = "write" }
 
@@ -18,7 +19,7 @@ pub(super) const MODULE: Module = Module {
     charts: CHARTS,
     table: None,
     keeps: &[],
-    shares: &[],
+    shares: SHARES,
 };
 
 // No tracepoint sees either.
@@ -63,3 +64,29 @@ const CHARTS: &[Chart] = &[Chart {
         Dimension::new("write", "write", Value::Counter(WRITE)),
     ],
 }];
+
+/// A page that the kernel writes to make room is booked on the kernel, or on who wanted the room.
+const SHARES: &[Share] = &[
+    share(
+        "Pages asked from swap",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(READ)],
+        [
+            look("call_swap_readpage", "app.ebpf_call_swap_readpage", "mem", Kind::Stacked, 20070, CALLS),
+            look("swap_read_call", "cgroup.swap_read", "swap", Kind::Line, 45100, &[("read", "read")]),
+            look("swap_read_call", "systemd.service.swap_read", "swap", Kind::Stacked, 20191, CALLS),
+        ],
+    ),
+    share(
+        "Pages given to swap",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(WRITE)],
+        [
+            look("call_swap_writepage", "app.ebpf_call_swap_writepage", "mem", Kind::Stacked, 20071, CALLS),
+            look("swap_write_call", "cgroup.swap_write", "swap", Kind::Line, 45101, &[("write", "write")]),
+            look("swap_write_call", "systemd.service.swap_write", "swap", Kind::Stacked, 20192, CALLS),
+        ],
+    ),
+];

@@ -5,6 +5,7 @@ use crate::chart::{Chart, Dimension, Kind, Mode, Value};
 use crate::hook::Hook::{self, All, Fentry, FexitResult, Kprobe, Kretprobe, Record, Tracepoint};
 use crate::hook::Probe;
 use crate::module::Module;
+use crate::share::{CALLS, Share, look, share};
 
 slots! {
     UNLINK = "unlink",
@@ -31,7 +32,7 @@ pub(super) const MODULE: Module = Module {
     charts: CHARTS,
     table: None,
     keeps: &[],
-    shares: &[],
+    shares: SHARES,
 };
 
 /// The same field of the exit records of system calls: those that read, or those that write.
@@ -217,5 +218,235 @@ const CHARTS: &[Chart] = &[
         "Create error",
         "calls/s",
         &[Dimension::new("vfs_create", "create", Value::Counter(CREATE_ERROR))],
+    ),
+];
+
+const SHARES: &[Share] = &[
+    share(
+        "Files removed",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(UNLINK)],
+        [
+            look("call_vfs_unlink", "app.ebpf_call_vfs_unlink", "vfs", Kind::Stacked, 20275, CALLS),
+            look("file_deleted", "cgroup.vfs_unlink", "vfs", Kind::Line, 45500, &[("vfs_unlink", "delete")]),
+            look("file_deleted", "systemd.service.vfs_unlink", "vfs", Kind::Stacked, 20065, CALLS),
+        ],
+    ),
+    share(
+        "Writes",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(WRITE)],
+        [
+            look("call_vfs_write", "app.ebpf_call_vfs_write", "vfs", Kind::Stacked, 20276, CALLS),
+            look("vfs_write_call", "cgroup.vfs_write", "vfs", Kind::Line, 45501, &[("vfs_write", "write")]),
+            look("vfs_write_call", "systemd.service.vfs_write", "vfs", Kind::Stacked, 20066, CALLS),
+        ],
+    ),
+    share(
+        "Fails to write",
+        "calls/s",
+        Mode::Return,
+        &[Value::Counter(WRITE_ERROR)],
+        [
+            look("call_vfs_write_error", "app.ebpf_call_vfs_write_error", "vfs", Kind::Stacked, 20277, CALLS),
+            look(
+                "vfs_write_error",
+                "cgroup.vfs_write_error",
+                "vfs",
+                Kind::Line,
+                45502,
+                &[("vfs_write", "write")],
+            ),
+            look("vfs_write_error", "systemd.service.vfs_write_error", "vfs", Kind::Stacked, 20067, CALLS),
+        ],
+    ),
+    share(
+        "Reads",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(READ)],
+        [
+            look("call_vfs_read", "app.ebpf_call_vfs_read", "vfs", Kind::Stacked, 20278, CALLS),
+            look("vfs_read_call", "cgroup.vfs_read", "vfs", Kind::Line, 45503, &[("vfs_read", "read")]),
+            look("vfs_read_call", "systemd.service.vfs_read", "vfs", Kind::Stacked, 20068, CALLS),
+        ],
+    ),
+    share(
+        "Fails to read",
+        "calls/s",
+        Mode::Return,
+        &[Value::Counter(READ_ERROR)],
+        [
+            look("call_vfs_read_error", "app.ebpf_call_vfs_read_error", "vfs", Kind::Stacked, 20279, CALLS),
+            look(
+                "vfs_read_error",
+                "cgroup.vfs_read_error",
+                "vfs",
+                Kind::Line,
+                45504,
+                &[("vfs_read", "read")],
+            ),
+            look("vfs_read_error", "systemd.service.vfs_read_error", "vfs", Kind::Stacked, 20069, CALLS),
+        ],
+    ),
+    share(
+        "Bytes written",
+        "bytes/s",
+        Mode::Entry,
+        &[Value::Counter(WRITE_BYTES)],
+        [
+            look(
+                "call_vfs_write_bytes",
+                "app.ebpf_call_vfs_write_bytes",
+                "vfs",
+                Kind::Stacked,
+                20280,
+                &[("writes", "writes")],
+            ),
+            look(
+                "vfs_write_bytes",
+                "cgroup.vfs_write_bytes",
+                "vfs",
+                Kind::Line,
+                45505,
+                &[("vfs_write", "write")],
+            ),
+            look(
+                "vfs_write_bytes",
+                "systemd.service.vfs_write_bytes",
+                "vfs",
+                Kind::Stacked,
+                20070,
+                &[("bytes", "bytes")],
+            ),
+        ],
+    ),
+    share(
+        "Bytes read",
+        "bytes/s",
+        Mode::Entry,
+        &[Value::Counter(READ_BYTES)],
+        [
+            look(
+                "call_vfs_read_bytes",
+                "app.ebpf_call_vfs_read_bytes",
+                "vfs",
+                Kind::Stacked,
+                20281,
+                &[("reads", "reads")],
+            ),
+            look(
+                "vfs_read_bytes",
+                "cgroup.vfs_read_bytes",
+                "vfs",
+                Kind::Line,
+                45506,
+                &[("vfs_read", "read")],
+            ),
+            look(
+                "vfs_read_bytes",
+                "systemd.service.vfs_read_bytes",
+                "vfs",
+                Kind::Stacked,
+                20071,
+                &[("bytes", "bytes")],
+            ),
+        ],
+    ),
+    share(
+        "Calls to fsync(2) and fdatasync(2)",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(FSYNC)],
+        [
+            look("call_vfs_fsync", "app.ebpf_call_vfs_fsync", "vfs", Kind::Stacked, 20282, CALLS),
+            look("vfs_fsync", "cgroup.vfs_fsync", "vfs", Kind::Line, 45507, &[("vfs_fsync", "fsync")]),
+            look("vfs_fsync", "systemd.service.vfs_fsync", "vfs", Kind::Stacked, 20072, CALLS),
+        ],
+    ),
+    share(
+        "Fails to sync",
+        "calls/s",
+        Mode::Return,
+        &[Value::Counter(FSYNC_ERROR)],
+        [
+            look("call_vfs_fsync_error", "app.ebpf_call_vfs_fsync_error", "vfs", Kind::Stacked, 20283, CALLS),
+            look(
+                "vfs_fsync_error",
+                "cgroup.vfs_fsync_error",
+                "vfs",
+                Kind::Line,
+                45508,
+                &[("vfs_fsync", "fsync")],
+            ),
+            look("vfs_fsync_error", "systemd.service.vfs_fsync_error", "vfs", Kind::Stacked, 20073, CALLS),
+        ],
+    ),
+    share(
+        "Files opened",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(OPEN)],
+        [
+            look("call_vfs_open", "app.ebpf_call_vfs_open", "vfs", Kind::Stacked, 20284, CALLS),
+            look("vfs_open", "cgroup.vfs_open", "vfs", Kind::Line, 45509, &[("vfs_open", "open")]),
+            look("vfs_open", "systemd.service.vfs_open", "vfs", Kind::Stacked, 20074, CALLS),
+        ],
+    ),
+    share(
+        "Fails to open",
+        "calls/s",
+        Mode::Return,
+        &[Value::Counter(OPEN_ERROR)],
+        [
+            look("call_vfs_open_error", "app.ebpf_call_vfs_open_error", "vfs", Kind::Stacked, 20285, CALLS),
+            look(
+                "vfs_open_error",
+                "cgroup.vfs_open_error",
+                "vfs",
+                Kind::Line,
+                45510,
+                &[("vfs_open", "open")],
+            ),
+            look("vfs_open_error", "systemd.service.vfs_open_error", "vfs", Kind::Stacked, 20075, CALLS),
+        ],
+    ),
+    share(
+        "Files created",
+        "calls/s",
+        Mode::Entry,
+        &[Value::Counter(CREATE)],
+        [
+            look("call_vfs_create", "app.ebpf_call_vfs_create", "vfs", Kind::Stacked, 20286, CALLS),
+            look("vfs_create", "cgroup.vfs_create", "vfs", Kind::Line, 45511, &[("vfs_create", "create")]),
+            look("vfs_create", "systemd.service.vfs_create", "vfs", Kind::Stacked, 20076, CALLS),
+        ],
+    ),
+    share(
+        "Fails to create",
+        "calls/s",
+        Mode::Return,
+        &[Value::Counter(CREATE_ERROR)],
+        [
+            look(
+                "call_vfs_create_error",
+                "app.ebpf_call_vfs_create_error",
+                "vfs",
+                Kind::Stacked,
+                20287,
+                CALLS,
+            ),
+            look(
+                "vfs_create_error",
+                "cgroup.vfs_create_error",
+                "vfs",
+                Kind::Line,
+                45512,
+                &[("vfs_create", "create")],
+            ),
+            look("vfs_create_error", "systemd.service.vfs_create_error", "vfs", Kind::Stacked, 20077, CALLS),
+        ],
     ),
 ];

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
 
 use super::counters::Counter::Tasks;
 use super::kmote::{Kmote, PROGRAM};
@@ -14,7 +16,7 @@ use super::{FORKS, PAUSED_FORKS, sys};
 use crate::row::Outcome;
 
 /// The modules whose work is booked here.
-const MODULES: &str = "process,cachestat";
+const MODULES: &str = "process,cachestat,fd,shm,swap,dcstat,vfs,socket";
 /// Where the programs lie by their names, and the groups file.
 const HOME: &str = "/tmp/population";
 const GROUPS: &[u8] = b"\
@@ -221,6 +223,21 @@ impl Stage {
         Kmote::start_command(&mut command).map(|kmote| Self { kmote })
     }
 
+    /// Totals once all is quiet: whom a reading meets for the first time is asked for in /proc, which is work too, and
+    /// one of the hooks sees the release of a task only after an RCU grace period.
+    fn settled(&mut self) -> Figures {
+        let mut last = self.read();
+        for _ in 0..50 {
+            let now = self.read();
+            if now == last {
+                break;
+            }
+            last = now;
+            sleep(Duration::from_millis(20));
+        }
+        last
+    }
+
     /// Totals of the groups, and of the system under the name of no group.
     fn read(&mut self) -> Figures {
         let lines = self.kmote.read_lines().unwrap();
@@ -265,9 +282,7 @@ impl Run {
             let (before, tasks) = (stage.read(), Tasks.read());
             (scene.play)(stage);
             let made = Tasks.read().zip(tasks).map(|(after, before)| (after - before) as u64);
-            // What is met for the first time is asked for in /proc, which is work too: that is over with the second.
-            stage.read();
-            let after = stage.read();
+            let after = stage.settled();
             if made.is_some_and(|made| made != sum(0)) && attempt < TRIES {
                 continue;
             }
