@@ -7,6 +7,7 @@ use libbpf_rs::{AsRawLibbpf, OpenObject};
 use libbpf_sys as raw;
 use std::ffi::CStr;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
@@ -385,6 +386,45 @@ pub fn window(terminal: BorrowedFd<'_>) -> Option<(u16, u16)> {
     (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
 }
 
+/// Begins to connect a TCP socket that never waits; it is connected once there is room to write on it.
+pub fn connect(address: SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: the call takes and gives numbers.
+    let socket = owned(unsafe { libc::socket(family, kind, 0) })?;
+    let result = match address {
+        SocketAddr::V4(address) => {
+            let at = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: address.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: the address lives through the call, and its size is its own.
+            unsafe {
+                libc::connect(socket.as_raw_fd(), (&raw const at).cast(), size_of_val(&at) as libc::socklen_t)
+            }
+        }
+        SocketAddr::V6(address) => {
+            let at = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: address.port().to_be(),
+                sin6_flowinfo: address.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
+                sin6_scope_id: address.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe {
+                libc::connect(socket.as_raw_fd(), (&raw const at).cast(), size_of_val(&at) as libc::socklen_t)
+            }
+        }
+    };
+    match checked(result) {
+        Ok(_) | Err(libc::EINPROGRESS) => Ok(socket),
+        Err(errno) => Err(errno),
+    }
+}
+
 /// One descriptor of a `wait`, and what is waited for on it and seen.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
@@ -418,6 +458,11 @@ impl Watch {
     /// Whether there is input.
     pub fn readable(&self) -> bool {
         self.0.revents & libc::POLLIN != 0
+    }
+
+    /// Whether there is room to write.
+    pub fn writable(&self) -> bool {
+        self.0.revents & libc::POLLOUT != 0
     }
 
     /// Whether the other end is closed, or the descriptor is no good.

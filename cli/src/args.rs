@@ -5,6 +5,7 @@ use crate::apps::Asked;
 use crate::collector::Wanted;
 use crate::config::Directories;
 use crate::options::{COMMANDS, Command, FORMATS, KINDS, MODES, OPTIONS, Operand, OptionRow, SHELLS};
+use crate::stream::is_uuid;
 use kmote_core::chart::Mode;
 use kmote_core::config::number;
 use kmote_core::module::Module;
@@ -47,6 +48,12 @@ pub struct Options {
     pub format: Format,
     /// Where expositions go; nowhere is stdout.
     pub output: Option<PathBuf>,
+    /// The parent to stream to, its key, and the name of this node.
+    pub to: Option<String>,
+    /// The API key at the parent.
+    pub key: Option<String>,
+    /// The name of this node there.
+    pub hostname: Option<String>,
     /// Whether kprobes may be used.
     pub kprobes: bool,
     /// Whether return probes may be used where they are known to crash the kernel.
@@ -112,6 +119,9 @@ impl Options {
             apps: false,
             format: Format::Netdata,
             output: None,
+            to: None,
+            key: None,
+            hostname: None,
             kprobes: true,
             allow_kretprobes: false,
             sandbox: true,
@@ -160,6 +170,16 @@ impl Options {
                 }
             }
             "output" => self.output = Some(operand.into()),
+            "to" => {
+                let is_port = |(_, port): (&str, &str)| port.parse::<u16>().is_ok();
+                let parent = text.rsplit_once(':').filter(|at| is_port(*at)).map(|_| text.to_string());
+                self.to = Some(parent.ok_or_else(|| wrong("HOST:PORT"))?);
+            }
+            "key" => {
+                self.key =
+                    Some(Some(text.to_string()).filter(|key| is_uuid(key)).ok_or_else(|| wrong("a UUID"))?)
+            }
+            "hostname" => self.hostname = Some(text.to_string()),
             _ => {
                 let ticks = text.parse().ok().filter(|ticks| *ticks > 0);
                 self.ticks = Some(ticks.ok_or_else(|| wrong("a whole number of at least 1"))?);
@@ -188,6 +208,9 @@ impl Options {
     fn agree(self) -> Result<Self, String> {
         if self.output.is_some() && self.format == Format::Netdata {
             return Err("--output: --format openmetrics or prometheus is wanted with it".to_owned());
+        }
+        if self.command == Command::Stream && (self.to.is_none() || self.key.is_none()) {
+            return Err("stream: --to HOST:PORT and --key UUID are wanted".to_owned());
         }
         if self.command == Command::Completions && self.shell.is_none() {
             return Err(format!("completions: one of {} is wanted", SHELLS.join(", ")));
@@ -304,6 +327,10 @@ mod tests {
             (&["99999999999"], "99999999999: neither"),
             (&["--modules", "proces"], "no module \"proces\"; there are: process, "),
             (&["--only", "ftrace"], "one of fentry, raw_tp, kprobe, tp"),
+            (&["stream"], "--to HOST:PORT and --key UUID are wanted"),
+            (&["--to", "parent"], "HOST:PORT is wanted"),
+            (&["--to", "parent:99999"], "HOST:PORT is wanted"),
+            (&["--key", "1"], "a UUID is wanted"),
             (&["--mode", "both"], "one of entry, return"),
             (&["--format", "xml"], "one of netdata, openmetrics, prometheus"),
             (&["--output", "x"], "--format openmetrics"),
@@ -332,6 +359,9 @@ mod tests {
                 Operand::Modules => Some("process"),
                 Operand::Number => Some("3"),
                 Operand::File => Some("f"),
+                Operand::Text => {
+                    Some(if row.name == "to" { "parent:1" } else { "11111111-2222-3333-4444-555555555555" })
+                }
             };
             let option = format!("--{}", row.name);
             let mut arguments = vec![option.as_str()];

@@ -193,6 +193,16 @@ impl Collector {
         self.apps.as_mut()
     }
 
+    /// Forgets what was sent, and when: what follows is the first of another stream.
+    pub fn forget_sent(&mut self) {
+        for running in &mut self.running {
+            running.announced = false;
+            running.moments.fill(0);
+            running.rows.iter_mut().for_each(Rows::forget_sent);
+        }
+        self.apps.iter_mut().for_each(Apps::forget_sent);
+    }
+
     /// Declares all charts that can be told and are not declared yet.
     pub fn announce<W: uWrite>(&mut self, out: &mut W, update_every: u32) -> Result<(), W::Error> {
         self.running.iter_mut().filter(|running| !running.announced).try_for_each(|running| {

@@ -20,5 +20,6 @@ pub mod report;
 pub mod rows;
 pub mod sink;
 pub mod slots;
+pub mod stream;
 pub mod top;
 pub mod view;

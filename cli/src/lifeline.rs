@@ -21,6 +21,7 @@ pub struct Lifeline {
     talks: bool,
     word: [u8; 4],
     parent: Option<u32>,
+    over: bool,
 }
 
 impl Lifeline {
@@ -37,6 +38,7 @@ impl Lifeline {
             stdin: inherited,
             word: [0; 4],
             parent: (child && !hangs_up).then(parent_id),
+            over: false,
         })
     }
 
@@ -51,35 +53,59 @@ impl Lifeline {
     pub fn pause(&mut self, stdout: BorrowedFd<'_>, time: Duration) -> io::Result<bool> {
         let end = Instant::now() + time;
         while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-            if !self.wait(Watch::closing(&stdout), Some(left))? {
+            if !self.wait(&mut Watch::closing(&stdout), Some(left))? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
+    /// Waits for `time`, whatever becomes of stdout.
+    pub fn sleep(&mut self, time: Duration) -> io::Result<()> {
+        let end = Instant::now() + time;
+        while let Some(left) =
+            end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero() && !self.over)
+        {
+            self.wait(&mut Watch::nothing(), Some(left))?;
+        }
+        Ok(())
+    }
+
+    /// Waits at most `limit` for what `watch` watches, and gives it back; `None` when it is time to go.
+    pub fn until(&mut self, mut watch: Watch, limit: Duration) -> io::Result<Option<Watch>> {
+        self.wait(&mut watch, Some(limit))?;
+        Ok((!self.over).then_some(watch))
+    }
+
+    /// Whether a signal, stdin or a dead parent said that it is time to go.
+    pub const fn is_over(&self) -> bool {
+        self.over
+    }
+
     /// Waits until `stdout` takes more; `false` when it is time to go instead.
     pub fn until_room(&mut self, stdout: BorrowedFd<'_>) -> io::Result<bool> {
-        self.wait(Watch::room(&stdout), None)
+        self.wait(&mut Watch::room(&stdout), None)
     }
 
     /// One wait of at most `limit`; `false` when it is time to go.
-    fn wait(&mut self, stdout: Watch, limit: Option<Duration>) -> io::Result<bool> {
+    fn wait(&mut self, other: &mut Watch, limit: Option<Duration>) -> io::Result<bool> {
         let stdin = match &self.stdin {
             Some(stdin) if self.talks => Watch::input(stdin),
             Some(stdin) => Watch::closing(stdin),
             None => Watch::nothing(),
         };
-        let mut watches = [Watch::input(&self.signals), stdin, stdout];
+        let mut watches = [Watch::input(&self.signals), stdin, *other];
         let limit = if self.parent.is_some() {
             limit.map_or(Some(PULSE), |limit| Some(limit.min(PULSE)))
         } else {
             limit
         };
         sys::wait(&mut watches, limit).map_err(io::Error::from_raw_os_error)?;
-        let [signals, stdin, stdout] = watches;
+        let [signals, stdin, seen] = watches;
+        *other = seen;
         let orphaned = self.parent.is_some_and(|parent| parent != parent_id());
-        Ok(!signals.readable() && !stdout.closed() && !orphaned && self.hear(stdin))
+        self.over |= signals.readable() || orphaned || !self.hear(stdin);
+        Ok(!self.over && !seen.closed())
     }
 
     /// Hears what stdin says; `false` when it hangs up or says `QUIT`.
@@ -137,6 +163,7 @@ mod tests {
             talks: false,
             word: [0; 4],
             parent: None,
+            over: false,
         };
         said.iter().any(|byte| lifeline.is_quit(*byte))
     }

@@ -45,7 +45,7 @@ fn run(options: &Options) -> io::Result<Ending> {
             Ok(if findings.works { Ending::Asked } else { Ending::Nothing })
         }
         Command::Slots => slots::run(&ask(options), options).map(|()| Ending::Asked),
-        Command::Collect | Command::Once | Command::Top => collect(options),
+        Command::Collect | Command::Once | Command::Top | Command::Stream => collect(options),
     }
 }
 

@@ -107,7 +107,7 @@ fn choices(operand: Operand) -> Vec<&'static str> {
     match operand {
         Operand::OneOf(words) => words.to_vec(),
         Operand::Modules => MODULES.iter().map(|module| module.name).collect(),
-        Operand::None | Operand::Number | Operand::File => Vec::new(),
+        Operand::None | Operand::Number | Operand::File | Operand::Text => Vec::new(),
     }
 }
 
@@ -152,7 +152,7 @@ fn zsh() -> String {
         let operand = match row.operand {
             Operand::None => String::new(),
             Operand::File => format!(":{}:_files", row.shown),
-            Operand::Number => format!(":{}:", row.shown),
+            Operand::Number | Operand::Text => format!(":{}:", row.shown.replace(':', "\\:")),
             Operand::Modules => {
                 format!(":{}:_values -s , module {}", row.shown, choices(row.operand).join(" "))
             }

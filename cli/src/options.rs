@@ -12,6 +12,8 @@ pub enum Command {
     Top,
     /// Read twice, and print a summary.
     Once,
+    /// Collect, and stream to a Netdata parent.
+    Stream,
     /// Print the effective configuration, and where each value comes from.
     Config,
     /// Print the raw counters each time a line comes in.
@@ -54,7 +56,7 @@ pub const COMMANDS: &[CommandRow] = &[
         "",
         Command::Collect,
         "[SECONDS]",
-        "collect every SECONDS, and write Netdata's plugin protocol to stdout",
+        "collect, and write Netdata's plugin protocol to stdout",
     ),
     command("top", Command::Top, "[SECONDS]", "for people: rates, ratios and latencies, live"),
     command(
@@ -62,6 +64,12 @@ pub const COMMANDS: &[CommandRow] = &[
         Command::Once,
         "[SECONDS]",
         "for scripts: read twice, SECONDS apart, and print what happened",
+    ),
+    command(
+        "stream",
+        Command::Stream,
+        "--to HOST:PORT --key UUID",
+        "collect, and be a node of a Netdata parent",
     ),
     command("check", Command::Check, "", "what can be counted here, by which hook, and why the rest cannot"),
     command("config", Command::Config, "", "the effective configuration, and where each value comes from"),
@@ -86,6 +94,8 @@ pub enum Operand {
     Number,
     /// A file's path.
     File,
+    /// Any text.
+    Text,
 }
 
 /// An option.
@@ -136,6 +146,9 @@ pub const OPTIONS: &[OptionRow] = &[
     ),
     option("output", "FILE", Operand::File, "write each exposition to FILE, always whole, instead of stdout"),
     option("ticks", "N", Operand::Number, "stop after N ticks"),
+    option("to", "HOST:PORT", Operand::Text, "with stream: the parent"),
+    option("key", "UUID", Operand::Text, "with stream: the API key that the parent's stream.conf enables"),
+    option("hostname", "NAME", Operand::Text, "with stream: the name of this node, if not the machine's"),
     switch("apps", None, "also count by applications: groups of processes, as apps_groups.conf has them"),
     switch("no-kprobes", None, "use no kprobe, for hosts that patch their kernel live"),
     switch("allow-kretprobes", None, "use return probes on kernels that they have crashed, too"),
@@ -165,5 +178,8 @@ pub const VARIABLES: &[VariableRow] = &[
     variable("NETDATA_HOST_PREFIX", "stands before /proc and /sys"),
     variable("NETDATA_USER_CONFIG_DIR", "where ebpf.d.conf, ebpf.d/*.conf and kmote.conf are (/etc/netdata)"),
     variable("NETDATA_STOCK_CONFIG_DIR", "where Netdata's own are (/usr/lib/netdata/conf.d)"),
-    variable("NETDATA_LIB_DIR", "where the record of the last start is kept (/var/lib/kmote)"),
+    variable(
+        "NETDATA_LIB_DIR",
+        "where the last start and the node's GUID are noted (/var/lib/kmote)",
+    ),
 ];

@@ -4,7 +4,8 @@
 use kmote_bpf::sys;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use ufmt::uWrite;
 
@@ -71,6 +72,11 @@ impl Output {
             sys::set_nonblocking(inherited.as_fd()).map_err(io::Error::from_raw_os_error)?;
         }
         Ok(Self(inherited))
+    }
+
+    /// Takes a connection over, which must not wait.
+    pub fn peer(stream: TcpStream) -> Self {
+        Self(File::from(OwnedFd::from(stream)))
     }
 
     /// Writes all of `text`, calling `wait` for room whenever there is none; `false` when `wait` says that it is over.

@@ -52,6 +52,11 @@ impl SelfCharts {
         Self { ticks, left: ticks, update_every, modules, counted, moments: [0; 5] }
     }
 
+    /// Forgets when they were sent: what follows is the first of another stream.
+    pub fn forget_sent(&mut self) {
+        self.moments = [0; 5];
+    }
+
     /// Declares them.
     pub fn announce<W: uWrite>(&self, out: &mut W, collector: &Collector) -> Result<(), W::Error> {
         self.declare(out, &MODULES)?;

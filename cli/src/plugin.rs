@@ -10,6 +10,7 @@ use crate::output::{Output, Page};
 use crate::own::SelfCharts;
 use crate::report;
 use crate::sink::Sink;
+use crate::stream::{self, Parent};
 use kmote_bpf::kernel::Kernel;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::AsFd;
@@ -26,9 +27,9 @@ pub enum Ending {
 
 /// Collects until told to stop.
 pub fn run(kernel: &Kernel, settings: &Settings, options: &Options) -> io::Result<Ending> {
-    let every = interval(settings, options);
+    let (every, streams) = (interval(settings, options), options.command == Command::Stream);
     let mut sink = Sink::new(options, &kernel.release, every);
-    if sink.streams() && io::stdout().is_terminal() && !options.by_netdata {
+    if sink.streams() && io::stdout().is_terminal() && !options.by_netdata && !streams {
         eprintln!(
             "kmote: what follows is Netdata's plugin protocol; for people there are `kmote top` and `kmote check`"
         );
@@ -49,11 +50,25 @@ pub fn run(kernel: &Kernel, settings: &Settings, options: &Options) -> io::Resul
     collector.keep_what_counts();
     let names = settings.wanted().iter().map(|wanted| wanted.module.name).collect();
     let own = options.own.then(|| SelfCharts::new(names, settings.update_every.value, kernel.counts_runs()));
+    let parent = if streams { Some(Parent::new(options, &kernel.release, every)?) } else { None };
     let ending = if collector.is_empty() {
-        disable(&mut lifeline, &mut output, &sink)
+        let said = if sink.streams() && !streams { "DISABLE\n" } else { "" };
+        disable(&mut lifeline, &mut output, said)
     } else {
-        let mut run = Run { kernel, collector, own, lifeline, output, every, ticks: options.ticks };
-        let ending = run.collect(&mut sink);
+        let mut run = Run {
+            kernel,
+            collector,
+            own,
+            lifeline,
+            output,
+            every,
+            ticks: options.ticks,
+            start: Instant::now(),
+        };
+        let ending = match &parent {
+            Some(parent) => stream::run(&mut run, &mut sink, parent),
+            None => run.collect(&mut sink),
+        };
         run.send(sink.end()).and(ending)
     };
     match ending {
@@ -70,27 +85,34 @@ fn interval(settings: &Settings, options: &Options) -> u32 {
     }
 }
 
-fn disable(lifeline: &mut Lifeline, output: &mut Output, sink: &Sink) -> io::Result<Ending> {
+fn disable(lifeline: &mut Lifeline, output: &mut Output, said: &str) -> io::Result<Ending> {
     eprintln!("kmote: nothing can be collected on this machine; `kmote check` says why");
-    let said = if sink.streams() { "DISABLE\n" } else { "" };
     output.send(said, |stdout| lifeline.until_room(stdout)).map(|_| Ending::Nothing)
 }
 
 /// A run: what is read, when, and where it goes.
-struct Run<'a> {
+pub(crate) struct Run<'a> {
     kernel: &'a Kernel,
     collector: Collector,
     own: Option<SelfCharts>,
-    lifeline: Lifeline,
+    pub(crate) lifeline: Lifeline,
     output: Output,
     every: u32,
-    ticks: Option<u64>,
+    pub(crate) ticks: Option<u64>,
+    start: Instant,
 }
 
 impl Run<'_> {
+    /// Begins anew on another output, which knows of no chart yet.
+    pub(crate) fn begin_anew(&mut self, output: Output) {
+        self.output = output;
+        self.collector.forget_sent();
+        self.own.iter_mut().for_each(SelfCharts::forget_sent);
+    }
+
     /// The loop: wait, read, write.
-    fn collect(&mut self, sink: &mut Sink) -> io::Result<Ending> {
-        let (start, interval) = (Instant::now(), Duration::from_secs(self.every.into()));
+    pub(crate) fn collect(&mut self, sink: &mut Sink) -> io::Result<Ending> {
+        let (start, interval) = (self.start, Duration::from_secs(self.every.into()));
         let mut page = Page::default();
         self.collector.announce(&mut page, self.every).map_err(|_| full())?;
         self.own.iter().try_for_each(|own| own.announce(&mut page, &self.collector)).map_err(|_| full())?;

@@ -54,6 +54,16 @@ impl Rows {
         Self { table, update_every: 1, rows, counters, ticks: 0, next: 0 }
     }
 
+    /// Forgets what was declared and sent, and when.
+    pub fn forget_sent(&mut self) {
+        for row in &mut self.rows {
+            row.sent = 0;
+            if row.stage == Stage::Known {
+                row.stage = Stage::New;
+            }
+        }
+    }
+
     /// Takes a read of the table; `name` is asked for the name of each new key. A key that is not in the read keeps its
     /// counters: the kernel side forgets none by itself.
     pub fn take(&mut self, keys: &[u64], values: &[u64], mut name: impl FnMut(u64) -> Name) {
@@ -80,7 +90,7 @@ impl Rows {
     /// returned, to be taken out of the map.
     pub fn patrol(&mut self, name: impl FnOnce(u64) -> Name) -> Option<u64> {
         self.ticks = self.ticks.wrapping_add(1);
-        if self.rows.is_empty() || self.ticks % PATROL != 0 {
+        if self.rows.is_empty() || !self.ticks.is_multiple_of(PATROL) {
             return None;
         }
         self.next = (self.next + 1) % self.rows.len();

@@ -160,6 +160,11 @@ impl Apps {
         (memory::hash(1 + words, capacity, self.cpus), capacity - 1)
     }
 
+    /// Forgets what was sent, and when.
+    pub fn forget_sent(&mut self) {
+        self.moments.fill(0);
+    }
+
     /// Says in which interval charts are sent.
     pub fn set_interval(&mut self, update_every: u32) {
         self.update_every = update_every;

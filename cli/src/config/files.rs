@@ -32,6 +32,8 @@ pub struct Directories {
     pub user: PathBuf,
     /// Those that came with Netdata.
     pub stock: PathBuf,
+    /// Whether Netdata named its own: what it comes with for its `ebpf.plugin` is nothing to a kmote started by hand.
+    pub by_netdata: bool,
     /// What is kept from start to start.
     pub state: PathBuf,
 }
@@ -45,6 +47,7 @@ impl Directories {
         Self {
             user: named("NETDATA_USER_CONFIG_DIR", "/etc/netdata"),
             stock: named("NETDATA_STOCK_CONFIG_DIR", "/usr/lib/netdata/conf.d"),
+            by_netdata: variable("NETDATA_STOCK_CONFIG_DIR").is_some(),
             state: named("NETDATA_LIB_DIR", "/var/lib/kmote"),
         }
     }
@@ -78,7 +81,8 @@ pub struct Text {
 /// A file that is not there is nothing; one that cannot be read is a sentence.
 pub fn read(directories: &Directories) -> (Vec<Text>, Vec<String>) {
     let (mut texts, mut complaints) = (Vec::new(), Vec::new());
-    for (directory, stock) in [(&directories.stock, true), (&directories.user, false)] {
+    let stock = directories.by_netdata.then_some((&directories.stock, true));
+    for (directory, stock) in stock.into_iter().chain([(&directories.user, false)]) {
         let mut take = |path: PathBuf, scope: Scope| match bytes(&path) {
             Ok(Some(bytes)) => {
                 texts.push(Text { path: path.to_string_lossy().into(), scope, stock, bytes });

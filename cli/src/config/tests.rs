@@ -227,7 +227,7 @@ fn groups_of_processes_are_asked_for_by_netdatas_keys() {
             effective(&[text("user/ebpf.d.conf", Scope::Main, text_of)], &options(arguments, &[]));
         assert_eq!(complaints, Vec::<String>::new());
         let nowhere = || "/nowhere".into();
-        let nowhere = Directories { user: nowhere(), stock: nowhere(), state: nowhere() };
+        let nowhere = Directories { user: nowhere(), stock: nowhere(), by_netdata: false, state: nowhere() };
         settings.groups(&nowhere).map(|asked| asked.processes)
     };
     assert_eq!(asked("", &[]), None);

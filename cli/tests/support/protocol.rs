@@ -175,10 +175,11 @@ impl Parser {
             return Err("SET without ` = `".into());
         }
         let dimension = chart.dimension(id).ok_or(format!("SET of the unknown dimension {id}"))?;
-        if let (Some(value), Some(last)) = (value, chart.last(id)) {
-            if dimension.algorithm == "incremental" && value < last {
-                return Err(format!("counter {id} of {} fell from {last} to {value}", chart.id));
-            }
+        if let (Some(value), Some(last)) = (value, chart.last(id))
+            && dimension.algorithm == "incremental"
+            && value < last
+        {
+            return Err(format!("counter {id} of {} fell from {last} to {value}", chart.id));
         }
         if dimension.algorithm == "incremental" && value.is_some_and(|value| value < 0) {
             return Err(format!("counter {id} of {} is negative", chart.id));

@@ -33,13 +33,32 @@ pub struct Collected {
 impl Netdata {
     /// Starts it with a link to the binary as its only plugin.
     pub fn start() -> Self {
-        let folder = Folder::new("netdata");
-        for name in ["conf", "cache", "lib", "log", "run", "home", "plugins"] {
-            fs::create_dir(folder.path().join(name)).unwrap();
-        }
+        let folder = folders();
         symlink(KMOTE, folder.path().join("plugins/kmote.plugin")).unwrap();
+        Self::start_in(folder, free_port())
+    }
+
+    /// Starts it without any plugin, as a parent that takes streams with this key.
+    pub fn start_parent(key: &str) -> Self {
+        let folder = folders();
+        let text = format!("[{key}]\n    type = api\n    enabled = yes\n    default memory mode = ram\n");
+        fs::write(folder.path().join("conf/stream.conf"), text).unwrap();
+        Self::start_in(folder, free_port())
+    }
+
+    /// Ends it by a signal, and starts it again in the same place.
+    pub fn restart(&mut self, name: &str) {
+        self.end(name);
+        self.child = spawn(self.folder.path(), &self.folder.path().join("conf/netdata.conf"));
+    }
+
+    /// Where it listens.
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn start_in(folder: Folder, port: u16) -> Self {
         fs::write(folder.path().join("conf/.opt-out-from-anonymous-statistics"), "").unwrap();
-        let port = free_port();
         let text = CONFIGURATION
             .replace("{folder}", folder.path().to_str().unwrap())
             .replace("{port}", &port.to_string());
@@ -59,7 +78,7 @@ impl Netdata {
         self.try_get(path).unwrap_or_else(|| panic!("no answer to {path}\n{}", self.log()))
     }
 
-    fn try_get(&self, path: &str) -> Option<String> {
+    pub fn try_get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         stream.set_read_timeout(Some(LONG)).ok()?;
         // In one piece: Netdata answers, and closes, as soon as it has read a whole request line.
@@ -127,6 +146,14 @@ impl Drop for Netdata {
         // Its folder can only go when the helper that it forked has seen the end, too.
         std::thread::sleep(Duration::from_millis(100));
     }
+}
+
+fn folders() -> Folder {
+    let folder = Folder::new("netdata");
+    for name in ["conf", "cache", "lib", "log", "run", "home", "plugins"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    folder
 }
 
 fn spawn(folder: &Path, configuration: &Path) -> Child {
