@@ -71,6 +71,13 @@ impl Run {
         }
     }
 
+    /// Whether this one hook may be absent on this kernel.
+    pub fn excused_hook(&self, mechanism: &str, module: &str, event: &str) -> Option<String> {
+        let flag = format!("no-{mechanism}:{module}.{event}");
+        let listed = self.flags.contains(&flag).then(|| format!("the matrix says {flag}"));
+        listed.or_else(|| self.excused(mechanism))
+    }
+
     pub fn nothing_left(&mut self, subject: Subject, before: &Remains) {
         for (what, more) in before.wait_for_none() {
             match more {
