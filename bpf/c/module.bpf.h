@@ -58,6 +58,23 @@
 #define ADD(counter, amount) ADD_HERE(counter, amount)
 #endif
 
+// Declares the map in which the loader tells where kernel structures have the members of the row, in bytes, and its
+// look-up, `offsets()`: a `struct <name>_offsets` of a __u64 a member, named <structure>_<member>.
+#define OFFSETS(name)                                                                                        \
+    struct {                                                                                                 \
+        __uint(type, BPF_MAP_TYPE_ARRAY);                                                                    \
+        __uint(max_entries, 1);                                                                              \
+        __type(key, __u32);                                                                                  \
+        __type(value, struct name##_offsets);                                                                \
+    } name##_offsets SEC(".maps");                                                                           \
+    static __always_inline struct name##_offsets *offsets(void) {                                            \
+        __u32 first = 0;                                                                                     \
+        return bpf_map_lookup_elem(&name##_offsets, &first);                                                 \
+    }
+
+// A member whose offset this kernel does not tell.
+#define UNKNOWN ((__u64)-1)
+
 // A program of an event, whose context is not read.
 #define PROGRAM(event) SEC("event") int event(void *ctx)
 

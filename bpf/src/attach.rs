@@ -101,7 +101,7 @@ fn connect(
         Hook::Fentry(_) | Hook::Fexit(_) | Hook::FexitResult(_) => {
             sys::attach_trampoline(program, attach_type)?
         }
-        Hook::RawTracepoint(_) => sys::attach_raw_tracepoint(&target, program)?,
+        Hook::RawTracepoint(_) | Hook::RawMembers(..) => sys::attach_raw_tracepoint(&target, program)?,
         Hook::Tracepoint(category, name) | Hook::Record(category, name, _) => {
             let id = kernel.tracepoint_id(category, name).ok_or(libc::ENOENT)?;
             sys::attach_perf_event(PerfEvent::Tracepoint(id), program)?

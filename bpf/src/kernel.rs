@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What this kernel offers: asked of it, never concluded from its version.
 
-use crate::symbols::{Functions, Typed, Wanted};
+use crate::symbols::{Functions, Offsets, Typed, Wanted};
 use crate::sys::{self, Errno};
 use kmote_core::cpu_list;
 use kmote_core::format;
 use kmote_core::home;
-use kmote_core::hook::{Field, Known, Mechanism, Refusal};
+use kmote_core::hook::{Field, Known, Mechanism, Member, Refusal};
 use std::cell::{Cell, OnceCell};
 use std::fs::{self, File};
 use std::io::Read;
@@ -48,6 +48,7 @@ pub struct Kernel {
     wanted: Wanted,
     functions: OnceCell<Option<Functions>>,
     typed: OnceCell<Option<Typed>>,
+    offsets: OnceCell<Option<Offsets>>,
 }
 
 /// Capabilities that loading programs takes: the name, its bit.
@@ -83,6 +84,7 @@ impl Kernel {
             wanted: Wanted::default(),
             functions: OnceCell::new(),
             typed: OnceCell::new(),
+            offsets: OnceCell::new(),
             prefix: prefix.to_owned(),
         }
     }
@@ -104,6 +106,12 @@ impl Kernel {
     /// The id of a function in the kernel's BTF.
     pub fn type_id(&self, function: &str) -> Option<u32> {
         self.typed()?.id(&self.wanted, function)
+    }
+
+    /// Where a structure of the kernel has a member, in bytes, as its BTF tells.
+    pub fn offset(&self, member: &Member) -> Option<u64> {
+        let path = || self.prefix.join("sys/kernel/btf/vmlinux");
+        self.offsets.get_or_init(|| Offsets::scan(&path()).ok()).as_ref()?.of(member)
     }
 
     /// How many parameters a function has, as the kernel's BTF tells.
@@ -204,6 +212,10 @@ impl kmote_core::hook::Kernel for Kernel {
 
     fn typed_function(&self, name: &str) -> Known {
         if self.type_id(name).is_some() { Known::Present } else { Known::Absent }
+    }
+
+    fn member(&self, member: &Member) -> Known {
+        if self.offset(member).is_some() { Known::Present } else { Known::Absent }
     }
 
     fn tracepoint(&self, category: &str, name: &str) -> Known {

@@ -114,6 +114,15 @@ pub fn attach_module(
         sys::map(&object, &name).map_err(|errno| failed(Phase::Prepare, Refusal::Errno(errno)))
     };
     let counters = map(module.name.to_owned())?;
+    for keep in module.keeps {
+        if let Keep::Members { map: name, members } = *keep {
+            // All bits: not known.
+            let offsets: Vec<_> =
+                members.iter().map(|member| kernel.offset(member).unwrap_or(u64::MAX)).collect();
+            sys::write(map(name.to_owned())?.as_fd(), &offsets)
+                .map_err(|errno| failed(Phase::Prepare, Refusal::Errno(errno)))?;
+        }
+    }
     let in_mode = |probe: &&'static Probe| probe.mode <= mode;
     let outcomes: Vec<_> = module
         .probes

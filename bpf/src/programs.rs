@@ -17,12 +17,15 @@ pub struct Facts {
 
 /// The names of the programs that fit `hook` of `event`, best first: `<event>_<mechanism>`, or `<event>` where one
 /// program, which reads no context, serves all; `<event>_fexit<parameters>` where the result is read, which stands
-/// after the arguments; `<event>_<mechanism>32` on a 32-bit kernel, where registers and records lie elsewhere.
+/// after the arguments; `<event>_raw_tp<arguments>` where members of kernel structures are read; `<event>_<mechanism>32` on a 32-bit kernel, where registers and records lie elsewhere.
 pub fn names(event: &str, hook: &Hook, facts: Facts) -> Vec<String> {
     let special = format!("{event}_{}", hook.mechanism().word());
     match (hook, facts.parameters) {
         (Hook::FexitResult(_), Some(parameters)) => vec![format!("{special}{parameters}")],
         (Hook::FexitResult(_), None) => Vec::new(),
+        // Pointers are read as 64 bits.
+        (Hook::RawMembers(..), _) if facts.narrow => Vec::new(),
+        (Hook::RawMembers(_, arguments, _), _) => vec![format!("{special}{arguments}")],
         _ if facts.narrow => vec![format!("{special}32"), special, event.to_owned()],
         _ => vec![special, event.to_owned()],
     }
@@ -49,6 +52,8 @@ mod tests {
             (Record("c", "t", &[]), None, true, &["e_tp32", "e_tp", "e"]),
             (FexitResult("f"), Some(4), false, &["e_fexit4"]),
             (FexitResult("f"), None, false, &[]),
+            (RawMembers("t", 2, &[]), None, false, &["e_raw_tp2"]),
+            (RawMembers("t", 2, &[]), None, true, &[]),
             (All(&[Kprobe("f"), Kprobe("g")]), None, false, &["e_kprobe", "e"]),
         ] {
             assert_eq!(names("e", &hook, Facts { parameters, narrow }), expected, "{hook:?}");

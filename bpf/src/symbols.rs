@@ -2,8 +2,9 @@
 //! Which of the functions that the modules hook a kernel has: by name in kallsyms, by id in its BTF.
 
 use kmote_core::btf::{HEADER, Layout, Record, Strings, Types};
-use kmote_core::hook::{Hook, Known};
+use kmote_core::hook::{Hook, Known, Member};
 use kmote_core::kallsyms::Scanner;
+use kmote_core::memory::Keep;
 use kmote_core::modules::MODULES;
 use std::fs::File;
 use std::io::{self, Read};
@@ -74,10 +75,7 @@ impl Typed {
     /// Reads the BTF file in pieces: its strings, its types, and these again for the functions' prototypes, which may
     /// stand before or after them.
     pub fn scan(path: &Path, wanted: &Wanted) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let mut header = [0; HEADER];
-        file.read_exact_at(&mut header, 0)?;
-        let layout = Layout::parse(&header).ok_or(io::ErrorKind::InvalidData)?;
+        let (file, layout) = open(path)?;
         let count = wanted.0.len();
         let (mut offsets, mut ids, mut prototypes) = (vec![0; count], vec![0; count], vec![0; count]);
         let (mut strings, mut types, mut parameters) =
@@ -104,6 +102,57 @@ impl Typed {
     pub fn parameters(&self, wanted: &Wanted, name: &str) -> Option<usize> {
         wanted.place(name).and_then(|place| self.parameters.get(place).copied()).flatten()
     }
+}
+
+/// Where kernel structures have the members that programs read, in bytes.
+#[derive(Debug)]
+pub struct Offsets(Vec<(Member, u64)>);
+
+impl Offsets {
+    /// Reads the BTF file once more. Of several structures of one name the first that has the member counts.
+    pub fn scan(path: &Path) -> io::Result<Self> {
+        let keeps = MODULES.iter().flat_map(|module| module.keeps);
+        let wanted: Vec<Member> = keeps.flat_map(Keep::members).copied().collect();
+        let mut names: Vec<_> = wanted.iter().flat_map(|(structure, member)| [*structure, *member]).collect();
+        names.sort_unstable();
+        names.dedup();
+        let (file, layout) = open(path)?;
+        let (mut strings, mut types) = (Strings::default(), Types::default());
+        let (mut places, mut found) = (vec![0; names.len()], Vec::new());
+        in_pieces(&file, layout.strings, layout.strings_length, |piece| {
+            strings.feed(piece, &names, &mut places);
+        })?;
+        // A name at 0 is not in the section; members without a name stand there.
+        let place = |name: &str| {
+            let at = names.binary_search(&name).ok();
+            at.and_then(|at| places.get(at).copied()).filter(|place| *place != 0)
+        };
+        let wanted: Vec<_> = wanted.iter().map(|both| (*both, place(both.0), place(both.1))).collect();
+        in_pieces(&file, layout.types, layout.types_length, |piece| {
+            types.members(piece, |member| {
+                let is_it = |one: &&(Member, Option<u32>, Option<u32>)| {
+                    (one.1, one.2) == (Some(member.of), Some(member.name))
+                };
+                let both = wanted.iter().find(is_it).map(|one| one.0);
+                if let Some(both) = both.filter(|both| found.iter().all(|(known, _)| known != both)) {
+                    found.push((both, member.offset));
+                }
+            });
+        })?;
+        Ok(Self(found))
+    }
+
+    /// The offset of a member.
+    pub fn of(&self, member: &Member) -> Option<u64> {
+        self.0.iter().find(|(known, _)| known == member).map(|(_, offset)| *offset)
+    }
+}
+
+fn open(path: &Path) -> io::Result<(File, Layout)> {
+    let (file, mut header) = (File::open(path)?, [0; HEADER]);
+    file.read_exact_at(&mut header, 0)?;
+    let layout = Layout::parse(&header).ok_or(io::ErrorKind::InvalidData)?;
+    Ok((file, layout))
 }
 
 /// Takes the ids of a wanted function and of its prototype, of the first of several.

@@ -285,6 +285,16 @@ pub fn look_up(map: BorrowedFd<'_>, key: u64, value: &mut [u64]) -> Result<(), E
     .map(drop)
 }
 
+/// Writes the one value of an array of as many words as `value` has.
+pub fn write(map: BorrowedFd<'_>, value: &[u64]) -> Result<(), Errno> {
+    let first: u32 = 0;
+    // SAFETY: key and value live through the call, and the caller gives a value of the map's size.
+    checked(unsafe {
+        raw::bpf_map_update_elem(map.as_raw_fd(), (&raw const first).cast(), value.as_ptr().cast(), 0)
+    })
+    .map(drop)
+}
+
 /// Removes `key` and its value.
 pub fn remove(map: BorrowedFd<'_>, key: u64) -> Result<(), Errno> {
     // SAFETY: the key lives through the call.

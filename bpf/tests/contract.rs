@@ -102,6 +102,13 @@ fn the_other_maps_are_those_of_the_row() {
                 Keep::Hash { map, words: (key, value), entries } => {
                     (map, (MapType::Hash, entries as u32, 8 * key as u32, 8 * value as u32))
                 }
+                Keep::Members { map, members } => {
+                    let offsets: Struct<'_> = btf.type_by_name(map).unwrap();
+                    let expected: Vec<_> =
+                        members.iter().map(|(structure, member)| format!("{structure}_{member}")).collect();
+                    assert_eq!(names(&btf, &offsets), expected, "{}", module.name);
+                    (map, (MapType::Array, 1, 4, 8 * members.len() as u32))
+                }
             };
             assert_eq!(shape(&object, name), expected, "{}: {name}", module.name);
             planned.insert(name.to_owned());
@@ -111,8 +118,12 @@ fn the_other_maps_are_those_of_the_row() {
             let expected = (MapType::Hash, table.capacity as u32, 8, 8 * table.slots.len() as u32);
             assert_eq!(shape(&object, &name), expected, "{}", module.name);
             let row: Struct<'_> = btf.type_by_name(&format!("{}_row", module.name)).unwrap();
-            let members: Vec<_> = row.iter().map(|member| member.name.unwrap().to_str().unwrap()).collect();
-            assert_eq!(members, table.slots, "{}", module.name);
+            let members = names(&btf, &row);
+            // The slots of a histogram are named by its buckets.
+            let named = members.iter().zip(table.slots).all(|(member, slot)| {
+                member == slot || slot.contains("->") && member.parse::<usize>().is_ok()
+            });
+            assert!(named && members.len() == table.slots.len(), "{}: {members:?}", module.name);
             planned.insert(name);
         }
         let maps: BTreeSet<_> = object.maps().map(|map| map.name().to_str().unwrap().to_owned()).collect();

@@ -48,7 +48,7 @@ pub fn run(kernel: &Kernel, options: &Options) -> Findings {
     for module in &modules {
         let attached = collector.attached().find(|attached| attached.module.name == module.name);
         let error = errors.iter().find(|error| error.module == module.name);
-        rows.extend(module.charts.iter().map(|chart| row(module, chart, attached, error, mode)));
+        rows.extend(module.all_charts().map(|chart| row(module, chart, attached, error, mode)));
     }
     let memory = collector.attached().filter(|attached| attached.counts()).map(Attached::memory).sum();
     let works = rows.iter().any(|row| row.standing != Standing::Off);
@@ -65,7 +65,7 @@ fn row(
 ) -> Row {
     let sent = Sent { module, live: attached.map_or(Slots::default(), |attached| attached.live), mode };
     let outcomes = attached.map_or(&[][..], |attached| &attached.outcomes);
-    let needed = module.probes.iter().enumerate().filter(|(_, probe)| report::needs(chart, probe));
+    let needed = module.probes.iter().enumerate().filter(|(_, probe)| report::needs(module, chart, probe));
     let probes: Vec<_> =
         needed.map(|(place, probe)| probe_row(probe, outcomes.get(place).and_then(Option::as_ref))).collect();
     let reason = match error {

@@ -5,7 +5,7 @@ use crate::apps::{Apps, Asked};
 use crate::coming::{Coming, LOOK};
 use crate::names::Namer;
 use crate::protocol::Sent;
-use crate::rows::Rows;
+use crate::rows::{Rows, Stage};
 use kmote_bpf::kernel::Kernel;
 use kmote_bpf::object::{Attached, Error, attach_module};
 use kmote_core::apps::life::LIFE;
@@ -234,11 +234,12 @@ impl Collector {
                 .for_each(|(_, (name, total))| each(module.name, name, total));
             let Some(rows) = &mut running.rows else { continue };
             take_rows(&running.attached, rows, &self.namer, &mut self.keys, &mut self.buffer)?;
-            for (row, counters) in rows.each() {
+            for (row, counters) in rows.each().filter(|(row, _)| row.stage != Stage::Gone) {
                 for (slot, total) in rows.table.slots.iter().zip(counters) {
                     each(module.name, &format!("{}:{slot}", row.name), *total);
                 }
             }
+            rows.settle();
         }
         Ok(())
     }

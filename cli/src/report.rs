@@ -7,6 +7,7 @@ use kmote_bpf::object::{Attached, Error, Outcome};
 use kmote_bpf::words;
 use kmote_core::chart::{Chart, Mode};
 use kmote_core::hook::{Probe, Refusal};
+use kmote_core::module::Module;
 
 /// Says at start what is lost, and how much of the kernel's memory the rest takes.
 pub fn start(collector: &Collector, errors: &[Error]) {
@@ -73,7 +74,8 @@ impl Loss {
     fn add(&mut self, attached: &Attached, probe: &Probe, mode: Mode) {
         self.probes.push(format!("{} {}", attached.module.name, probe.event));
         let sent = Sent { module: attached.module, live: attached.live, mode };
-        for chart in attached.module.charts.iter().filter(|chart| chart.mode <= mode && needs(chart, probe)) {
+        let module = attached.module;
+        for chart in module.all_charts().filter(|chart| chart.mode <= mode && needs(module, chart, probe)) {
             let charts = match Standing::of(sent, chart) {
                 Standing::Off => &mut self.off,
                 Standing::Partial => &mut self.partial,
@@ -113,9 +115,8 @@ pub fn start_briefly(collector: &Collector, errors: &[Error]) {
 }
 
 /// Whether a chart has a dimension that a probe feeds.
-pub fn needs(chart: &Chart, probe: &Probe) -> bool {
-    let fed = |slot: &usize| probe.slots.contains(slot);
-    chart.dimensions.iter().any(|dimension| dimension.value.needs().iter().any(fed))
+pub fn needs(module: &Module, chart: &'static Chart, probe: &Probe) -> bool {
+    module.drawn(chart).flatten().any(|slot| probe.slots.contains(slot))
 }
 
 /// Why none of a probe's hooks was taken: each mechanism and each reason once. A hook that the kernel has not got is
@@ -166,11 +167,12 @@ impl Standing {
     }
 
     /// That of a chart.
-    pub fn of(sent: Sent<'_>, chart: &Chart) -> Self {
-        let told = chart.dimensions.iter().filter(|d| sent.live.contains_all(d.value.needs())).count();
-        match told {
-            _ if !sent.sends(chart) => Self::Off,
-            told if told == chart.dimensions.len() => Self::Ok,
+    pub fn of(sent: Sent<'_>, chart: &'static Chart) -> Self {
+        let told = |slots: &&[usize]| sent.live.contains_all(slots);
+        match sent.module.drawn(chart).filter(told).count() {
+            0 => Self::Off,
+            _ if chart.mode > sent.mode => Self::Off,
+            told if told == sent.module.drawn(chart).count() => Self::Ok,
             _ => Self::Partial,
         }
     }

@@ -9,6 +9,8 @@
 pub const HEADER: usize = 24;
 
 const MAGIC: u16 = 0xeb9f;
+const KIND_STRUCT: u32 = 4;
+const KIND_UNION: u32 = 5;
 const KIND_FUNC: u32 = 12;
 const KIND_PROTOTYPE: u32 = 13;
 
@@ -117,9 +119,39 @@ impl Record {
     }
 }
 
+/// A member of a structure or union.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Where the structure's name stands in the string section.
+    pub of: u32,
+    /// Where its own name does.
+    pub name: u32,
+    /// Its offset in bytes.
+    pub offset: u64,
+}
+
+/// The structure whose members come next.
+#[derive(Clone, Copy, Debug, Default)]
+struct Structure {
+    name: u32,
+    members: usize,
+    bit_fields: bool,
+}
+
+impl Structure {
+    fn read(self, bytes: &[u8; 12]) -> Member {
+        let [n0, n1, n2, n3, _, _, _, _, o0, o1, o2, o3] = *bytes;
+        let word = u32::from_ne_bytes;
+        // With bit fields, the upper byte is the size of one.
+        let bits = word([o0, o1, o2, o3]) & if self.bit_fields { 0xff_ffff } else { u32::MAX };
+        Member { of: self.name, name: word([n0, n1, n2, n3]), offset: u64::from(bits / 8) }
+    }
+}
+
 /// Finds the ids of functions in the type section.
 #[derive(Debug, Default)]
 pub struct Types {
+    structure: Structure,
     record: [u8; 12],
     filled: usize,
     skip: usize,
@@ -143,7 +175,16 @@ impl Types {
 
     /// Reads one more piece and gives each record that ends in it. After a kind that is not known nothing more comes,
     /// as its size is not known either.
-    pub fn records(&mut self, mut piece: &[u8], mut each: impl FnMut(&Record)) {
+    pub fn records(&mut self, piece: &[u8], each: impl FnMut(&Record)) {
+        self.units(piece, each, |_| {});
+    }
+
+    /// The same for members of structures.
+    pub fn members(&mut self, piece: &[u8], each: impl FnMut(&Member)) {
+        self.units(piece, |_| {}, each);
+    }
+
+    fn units(&mut self, mut piece: &[u8], mut each: impl FnMut(&Record), mut member: impl FnMut(&Member)) {
         while !piece.is_empty() && !self.lost {
             let skipped = self.skip.min(piece.len());
             self.skip -= skipped;
@@ -153,8 +194,13 @@ impl Types {
             self.filled += taken;
             piece = &piece[taken..];
             if self.filled == self.record.len() {
-                each(&self.settle());
                 self.filled = 0;
+                if self.structure.members > 0 {
+                    self.structure.members -= 1;
+                    member(&self.structure.read(&self.record));
+                } else {
+                    each(&self.settle());
+                }
             }
         }
     }
@@ -162,9 +208,14 @@ impl Types {
     fn settle(&mut self) -> Record {
         self.id = self.id.wrapping_add(1);
         let record = Record::read(self.id, &self.record);
-        match trailer(record.kind, record.members) {
-            Some(bytes) => self.skip = bytes,
-            None => self.lost = true,
+        match (record.kind, trailer(record.kind, record.members)) {
+            (KIND_STRUCT | KIND_UNION, _) => {
+                let bit_fields = self.record[7] >> 7 == 1 && cfg!(target_endian = "little")
+                    || self.record[4] >> 7 == 1 && cfg!(target_endian = "big");
+                self.structure = Structure { name: record.name, members: record.members, bit_fields };
+            }
+            (_, Some(bytes)) => self.skip = bytes,
+            (_, None) => self.lost = true,
         }
         record
     }
@@ -251,6 +302,28 @@ mod tests {
             parameters = parameters.or(record.parameters().map(|count| (record.id, count)));
         });
         assert_eq!((function, parameters), (Some(1), Some((1, 3))));
+    }
+
+    #[test]
+    fn members_of_structures_are_told_in_bytes_whatever_the_pieces() {
+        // A structure, one with bit fields, and a function between them.
+        let member = |name: u32, bits: u32| [name, 1, bits].map(u32::to_ne_bytes).concat();
+        let types = [
+            record(5, 4, 2, 0),
+            member(1, 0),
+            member(14, 192),
+            record(15, 12, 1, 0),
+            record(14, 1 << 7 | 4, 1, 0),
+            member(1, 3 << 24 | 72),
+        ]
+        .concat();
+        let expected =
+            [(5, 1, 0), (5, 14, 24), (14, 1, 9)].map(|(of, name, offset)| Member { of, name, offset });
+        for size in 1..types.len() + 1 {
+            let (mut reader, mut seen) = (Types::default(), Vec::new());
+            types.chunks(size).for_each(|piece| reader.members(piece, |member| seen.push(*member)));
+            assert_eq!(seen, expected, "pieces of {size}");
+        }
     }
 
     #[test]

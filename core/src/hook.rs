@@ -67,6 +67,9 @@ pub enum Hook {
     FexitResult(&'static str),
     /// Raw tracepoint, by its name alone.
     RawTracepoint(&'static str),
+    /// The same with a program that reads so many arguments, and members of kernel structures, whose offsets must be known.
+    /// A tracepoint that has fewer arguments refuses it, so that the form with more stands first.
+    RawMembers(&'static str, usize, &'static [Member]),
     /// Function entry by kprobe.
     Kprobe(&'static str),
     /// Function return by kprobe.
@@ -88,13 +91,16 @@ pub const NOWHERE: Hook = Hook::All(&[]);
 /// between 32 and 64 bits and change between stable updates of one version, so no version number tells them.
 pub type Field = (&'static str, usize);
 
+/// A structure of the kernel and a member of it; the kernel's BTF tells its offset.
+pub type Member = (&'static str, &'static str);
+
 impl Hook {
     /// How it is attached.
     pub const fn mechanism(&self) -> Mechanism {
         match self {
             Self::Fentry(_) => Mechanism::Fentry,
             Self::Fexit(_) | Self::FexitResult(_) => Mechanism::Fexit,
-            Self::RawTracepoint(_) => Mechanism::RawTracepoint,
+            Self::RawTracepoint(_) | Self::RawMembers(..) => Mechanism::RawTracepoint,
             Self::Kprobe(_) => Mechanism::Kprobe,
             Self::Kretprobe(_) => Mechanism::Kretprobe,
             Self::Tracepoint(..) | Self::Record(..) | Self::All([]) => Mechanism::Tracepoint,
@@ -107,7 +113,8 @@ impl Hook {
         match self {
             Self::Fentry(name) | Self::Fexit(name) | Self::FexitResult(name) => name,
             Self::Kprobe(name) | Self::Kretprobe(name) => name,
-            Self::RawTracepoint(name) | Self::Tracepoint(_, name) | Self::Record(_, name, _) => name,
+            Self::RawTracepoint(name) | Self::RawMembers(name, ..) => name,
+            Self::Tracepoint(_, name) | Self::Record(_, name, _) => name,
             Self::All([first, ..]) => first.target(),
             Self::All([]) => "nowhere",
         }
@@ -172,6 +179,10 @@ pub trait Kernel {
     fn loaded(&self, _module: &str) -> Known {
         Known::Untold
     }
+    /// Whether it can be told where this structure has this member.
+    fn member(&self, _member: &Member) -> Known {
+        Known::Absent
+    }
     /// Whether this tracepoint's record has all `fields` where they are said to be.
     fn record(&self, category: &str, name: &str, fields: &[Field]) -> Known;
 }
@@ -197,6 +208,8 @@ pub enum Refusal {
     InModule(&'static str),
     /// There is no such tracepoint.
     NoTracepoint,
+    /// The kernel's BTF does not tell where a structure has a member.
+    NoMember,
     /// The tracepoint's record has other fields, or has them elsewhere.
     OtherRecord,
     /// Neither tracefs nor debugfs is mounted or readable.
@@ -237,6 +250,7 @@ impl fmt::Display for Refusal {
             Self::NotLoaded(module) => write!(out, "the kernel module {module} is not loaded"),
             Self::InModule(module) => write!(out, "it would keep the kernel module {module} from being unloaded"),
             Self::NoTracepoint => out.write_str("no such tracepoint"),
+            Self::NoMember => out.write_str("the kernel's BTF does not tell where to read"),
             Self::OtherRecord => out.write_str("the tracepoint's record is laid out otherwise"),
             Self::NoTracefs => out.write_str("tracefs is not mounted: mount it on /sys/kernel/tracing"),
             Self::NoProgram => out.write_str("no program for it"),
@@ -268,6 +282,10 @@ impl Hook {
             Self::Kprobe(name) | Self::Kretprobe(name) => (kernel.function(name), missing(name, kernel)),
             // Raw tracepoints are listed nowhere for certain: the trial tells.
             Self::RawTracepoint(_) => (Known::Untold, Refusal::NoTracepoint),
+            Self::RawMembers(_, _, members) => {
+                let told = members.iter().all(|member| kernel.member(member) == Known::Present);
+                (if told { Known::Untold } else { Known::Absent }, Refusal::NoMember)
+            }
             Self::Tracepoint(category, name) => (kernel.tracepoint(category, name), Refusal::NoTracepoint),
             Self::Record(category, name, fields) => {
                 if kernel.tracepoint(category, name) == Known::Absent {
@@ -293,7 +311,7 @@ impl Hook {
             Self::Tracepoint(category, name) | Self::Record(category, name, _) => {
                 kernel.tracepoint(category, name) == Known::Absent
             }
-            Self::RawTracepoint(_) => false,
+            Self::RawTracepoint(_) | Self::RawMembers(..) => false,
             Self::All(places) => places.iter().all(|place| place.absent(kernel)),
         }
     }

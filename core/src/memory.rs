@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How much kernel memory a map takes, planned before it is taken.
 
+use crate::hook::Member;
+
 /// A page of kernel memory, in bytes, on all architectures that kmote is built for by default.
 const PAGE: u64 = 4096;
 
@@ -60,14 +62,30 @@ pub enum Keep {
         /// How many keys fit.
         entries: usize,
     },
+    /// Where kernel structures have these members, in bytes, which the loader writes; all bits of what is not known.
+    Members {
+        /// The map's name.
+        map: &'static str,
+        /// The members, in the order of the C structure.
+        members: &'static [Member],
+    },
 }
 
 impl Keep {
+    /// The members whose offsets it holds.
+    pub const fn members(&self) -> &'static [Member] {
+        match self {
+            Self::Members { members, .. } => members,
+            Self::PerCpu { .. } | Self::Hash { .. } => &[],
+        }
+    }
+
     /// Bytes of kernel memory for it.
     pub const fn bytes(&self, cpus: usize) -> u64 {
         match *self {
             Self::PerCpu { words, .. } => percpu_array(words, cpus),
             Self::Hash { words: (key, value), entries, .. } => hash(key + value, entries, cpus),
+            Self::Members { members, .. } => percpu_array(members.len(), 1),
         }
     }
 }

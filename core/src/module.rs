@@ -5,7 +5,7 @@ use crate::chart::{Chart, Mode};
 use crate::hook::Probe;
 use crate::memory::{self, Keep};
 use crate::share::Share;
-use crate::table::Table;
+use crate::table::{Drawn, Table};
 
 /// The most slots a module has: 4 operations × 24 buckets, and some to spare.
 pub const MAX_SLOTS: usize = 128;
@@ -73,6 +73,27 @@ impl Module {
         let table = self.table.map_or(0, |table| memory::hash(1 + table.slots.len(), table.capacity, cpus));
         let keeps: u64 = self.keeps.iter().map(|keep| keep.bytes(cpus)).sum();
         memory::percpu_array(self.slots.len(), cpus) + table + keeps
+    }
+
+    /// Its charts, and the one that each key of its table has of its own.
+    pub fn all_charts(&self) -> impl Iterator<Item = &'static Chart> {
+        let of_keys = self.table.and_then(|table| match table.drawn {
+            Drawn::Chart(chart) => Some(chart),
+            Drawn::Dimension { .. } => None,
+        });
+        self.charts.iter().chain(of_keys)
+    }
+
+    /// What a chart draws: the slots that each of its dimensions needs, and those that the keys of the table need.
+    pub fn drawn(&self, chart: &'static Chart) -> impl Iterator<Item = &'static [usize]> {
+        let keys = self.table.filter(|table| match table.drawn {
+            Drawn::Chart(own) => own.id == chart.id,
+            Drawn::Dimension { chart: id, .. } => id == chart.id,
+        });
+        let own = keys.is_some_and(|table| matches!(table.drawn, Drawn::Chart(_)));
+        // The dimensions of a key's own chart count slots of the table.
+        let dimensions = if own { &[] } else { chart.dimensions };
+        dimensions.iter().map(|dimension| dimension.value.needs()).chain(keys.map(|table| table.needs))
     }
 
     /// The probes that are attached in `mode`.

@@ -135,17 +135,29 @@ const CHARTS: &[Chart] = &[
         priority: 2900,
         mode: Mode::Entry,
         dimensions: &[
+            #[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
             time("apic_thermal", THERMAL_APIC),
+            #[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
             time("apic_threshold", THRESHOLD_APIC),
+            #[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
             time("apic_error", ERROR_APIC),
+            #[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
             time("apic_deferred_error", DEFERRED_ERROR_APIC),
+            #[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
             time("apic_spurious", SPURIOUS_APIC),
+            #[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
             time("func_call", CALL_FUNCTION),
+            #[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
             time("func_call_single", CALL_FUNCTION_SINGLE),
+            #[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
             time("reschedule", RESCHEDULE),
+            #[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
             time("local_timer", LOCAL_TIMER),
+            #[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
             time("irq_work", IRQ_WORK),
+            #[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
             time("x86_platform_ipi", X86_PLATFORM_IPI),
+            #[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
             time("ipi", IPI),
         ],
     },

@@ -9,7 +9,8 @@ macro_rules! slots {
     ($($name:ident = $text:literal),+ $(,)?) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, clippy::enum_variant_names)]
         enum Place { $($name),+ }
-        $(const $name: usize = Place::$name as usize;)+
+        // One that only another architecture feeds is not used here.
+        $(#[allow(dead_code)] const $name: usize = Place::$name as usize;)+
         const SLOTS: &[&str] = &[$($text),+];
     };
 }
@@ -67,9 +68,11 @@ mod btrfs;
 mod cachestat;
 mod dcstat;
 mod ext4;
+mod disk;
 mod fd;
 mod filesystem;
 mod hardirq;
+mod mdflush;
 mod mount;
 mod nfs;
 mod oomkill;
@@ -92,6 +95,8 @@ pub const MODULES: &[Module] = &[
     swap::MODULE,
     softirq::MODULE,
     hardirq::MODULE,
+    disk::MODULE,
+    mdflush::MODULE,
     shm::MODULE,
     ext4::MODULE,
     xfs::MODULE,

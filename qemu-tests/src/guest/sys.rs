@@ -32,8 +32,39 @@ pub fn unmount(target: &str) -> Result<()> {
 }
 
 pub fn load_module(module: &File) -> Result<()> {
-    // SAFETY: an open file, an empty string of parameters, no flags.
-    check(unsafe { libc::syscall(libc::SYS_finit_module, module.as_raw_fd(), c"".as_ptr(), 0) }).map(drop)
+    load_module_with(module, "")
+}
+
+pub fn load_module_with(module: &File, parameters: &str) -> Result<()> {
+    let parameters = CString::new(parameters).unwrap();
+    // SAFETY: an open file, a string of parameters that outlives the call, no flags.
+    let result =
+        unsafe { libc::syscall(libc::SYS_finit_module, module.as_raw_fd(), parameters.as_ptr(), 0) };
+    check(result).map(drop)
+}
+
+/// Makes the file of a block device.
+pub fn make_block_device(path: &str, major: u32, minor: u32) -> Result<()> {
+    let path = CString::new(path).unwrap();
+    // SAFETY: a string that ends in a zero byte and outlives the call.
+    check(unsafe {
+        libc::mknod(path.as_ptr(), libc::S_IFBLK | 0o600, libc::makedev(major, minor)).into()
+    })
+    .map(drop)
+}
+
+/// A request that writes numbers to an md array (include/uapi/linux/raid/md_u.h).
+pub fn array_request(array: &File, number: u32, numbers: &[i32]) -> Result<()> {
+    const MD_MAJOR: u32 = 9;
+    let request = 1 << 30 | (size_of_val(numbers) as u32) << 16 | MD_MAJOR << 8 | number;
+    // SAFETY: the numbers are as many as the request says, and outlive the call.
+    check(unsafe { libc::ioctl(array.as_raw_fd(), request as _, numbers.as_ptr()) }.into()).map(drop)
+}
+
+/// Takes an md array apart.
+pub fn stop_array(array: &File) -> Result<()> {
+    // SAFETY: STOP_ARRAY takes no memory.
+    check(unsafe { libc::ioctl(array.as_raw_fd(), 9 << 8 | 0x32, 0) }.into()).map(drop)
 }
 
 /// Switches the loopback device on.

@@ -12,7 +12,8 @@ use super::modules::{Module, Modules};
 const NEEDED: [&str; 2] = ["nvme", "ext4"];
 
 /// What a module of kmote waits for, and is loaded when its turn comes: in `/later/NAME`.
-const LATER: [(&str, &[&str]); 2] = [("xfs", &["xfs"]), ("btrfs", &["btrfs"])];
+const LATER: [(&str, &[&str]); 4] =
+    [("xfs", &["xfs"]), ("btrfs", &["btrfs"]), ("disk", &["null_blk"]), ("mdflush", &["brd", "raid1"])];
 
 /// The static programs of one architecture.
 #[derive(Clone, Debug)]

@@ -2,9 +2,11 @@
 //! Known amounts of work, and what kmote must count of each; one file a module.
 
 mod cachestat;
+mod disk;
 mod fd;
 mod filesystem;
 mod hardirq;
+mod mdflush;
 mod mount;
 mod oomkill;
 mod process;
@@ -91,6 +93,8 @@ pub fn check(module: &str) -> Option<Check> {
     match module {
         "softirq" => Some(softirq::check),
         "hardirq" => Some(hardirq::check),
+        "disk" => Some(disk::check),
+        "mdflush" => Some(mdflush::check),
         _ => None,
     }
 }
@@ -116,7 +120,12 @@ pub fn steps(module: &str, mode: Mode) -> Vec<Step> {
 
 /// The disk that a module's steps work on, where it is one module's own.
 pub fn disk(module: &str) -> Option<&'static str> {
-    matches!(module, "ext4" | "xfs" | "btrfs").then(|| filesystem::disk(module))
+    match module {
+        "ext4" | "xfs" | "btrfs" => Some(filesystem::disk(module)),
+        // No disk, but kernel modules that must be there when kmote starts.
+        "mdflush" => Some("mdflush"),
+        _ => None,
+    }
 }
 
 fn nothing(_: &mut Place) {}
@@ -134,6 +143,8 @@ const UNMOVED: &[(&str, &[&str], &str)] = &[
         &["hi", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer"],
         "depends on devices and on how many CPUs there are",
     ),
+    ("mdflush", &["lost", "unknown"], "every kernel with BTF tells the number of an array"),
+    ("disk", &["lost", "unknown"], "what is lost cannot be made to be lost by a known number"),
     (
         "hardirq",
         &[
