@@ -45,9 +45,8 @@ check() { # TARGET BINARY
 mkdir -p "$dist"
 rm -f "$dist"/kmote-* "$dist/SHA256SUMS"
 for target; do
-    "$cross/build.sh" "$target" >"$dist/path"
-    cp "$(cat "$dist/path")" "$dist/kmote-$target"
-    rm "$dist/path"
+    binary=$("$cross/build.sh" "$target")
+    cp "$binary" "$dist/kmote-$target"
 done
 
 failed=0
