@@ -97,26 +97,23 @@ AT_RETURN(receive_error) {
     return 0;
 }
 
-AT_RETURN_BY_FEXIT(sent) {
+static __always_inline int sent_bytes(int bytes) {
     struct socket *all = counters();
     if (!all)
         return 0;
     ADD(all->sent, 1);
-    if ((int)result > 0)
-        ADD(all->sent_bytes, (int)result);
+    if (bytes > 0)
+        ADD(all->sent_bytes, bytes);
     return 0;
 }
 
+AT_RETURN_BY_FEXIT(sent) { return sent_bytes((int)result); }
+
+// tcp_sendpage(socket, page, offset, size, flags)
+AT_RETURN(sent_page) { return sent_bytes((int)result); }
+
 // tcp_sendmsg(socket, message, size)
-AT_ENTRY_BY_PROBE(sent, 3, 3) {
-    struct socket *all = counters();
-    if (!all)
-        return 0;
-    ADD(all->sent, 1);
-    if (first <= MOST_BYTES)
-        ADD(all->sent_bytes, first);
-    return 0;
-}
+AT_ENTRY_BY_PROBE(sent, 3, 3) { return sent_bytes(first <= MOST_BYTES ? (int)first : 0); }
 
 AT_RETURN(send_error) {
     struct socket *all = counters();

@@ -88,12 +88,13 @@ const PROBES: &[Probe] = &[
     entry("received", &[RECEIVED, RECEIVED_BYTES], &[Fentry("tcp_cleanup_rbuf"), Kprobe("tcp_cleanup_rbuf")]),
     error("receive_error", &[RECEIVE_ERROR], &[FexitResult("tcp_recvmsg"), Kretprobe("tcp_recvmsg")]),
     // A socket that does not wait takes less than it is given: by fexit, which costs as little as fentry, bytes are what
-    // it took; by kprobe what it was given. sendfile and splice have a way of their own, tcp_sendpage, before v6.5, which
-    // only fexit sees.
+    // it took; by kprobe what it was given.
+    entry("sent", &[SENT, SENT_BYTES], &[FexitResult("tcp_sendmsg"), Kprobe("tcp_sendmsg")]),
+    // sendfile and splice had a way of their own before v6.5.
     entry(
-        "sent",
+        "sent_page",
         &[SENT, SENT_BYTES],
-        &[All(&[FexitResult("tcp_sendmsg"), FexitResult("tcp_sendpage")]), Kprobe("tcp_sendmsg")],
+        &[FexitResult("tcp_sendpage"), Kretprobe("tcp_sendpage"), NOWHERE],
     ),
     error("send_error", &[SEND_ERROR], &[FexitResult("tcp_sendmsg"), Kretprobe("tcp_sendmsg")]),
     entry("close", &[CLOSE], &[Fentry("tcp_close"), Kprobe("tcp_close")]),

@@ -18,6 +18,8 @@ pub enum Counter {
     SwappedOut,
     /// Processes ever killed for want of memory.
     Killed,
+    /// Segments that TCP ever sent again.
+    Retransmitted,
 }
 
 impl Counter {
@@ -29,6 +31,7 @@ impl Counter {
             Self::SwappedIn => "/proc/vmstat pswpin",
             Self::SwappedOut => "/proc/vmstat pswpout",
             Self::Killed => "/proc/vmstat oom_kill",
+            Self::Retransmitted => "/proc/net/snmp RetransSegs",
         }
     }
 
@@ -50,6 +53,7 @@ impl Counter {
             Self::SwappedOut => value("/proc/vmstat", "pswpout"),
             // Since v4.13.
             Self::Killed => value("/proc/vmstat", "oom_kill"),
+            Self::Retransmitted => column("/proc/net/snmp", "Tcp:", "RetransSegs"),
         }
     }
 }
@@ -59,4 +63,12 @@ pub fn value(path: &str, key: &str) -> Option<i64> {
     let text = fs::read_to_string(path).ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.find(|(name, _)| *name == key)?.1.trim().parse().ok()
+}
+
+/// The number under a heading, in a file of pairs of lines: headings, numbers.
+fn column(path: &str, kind: &str, heading: &str) -> Option<i64> {
+    let text = fs::read_to_string(path).ok()?;
+    let mut lines = text.lines().filter(|line| line.starts_with(kind));
+    let place = lines.next()?.split(' ').position(|word| word == heading)?;
+    lines.next()?.split(' ').nth(place)?.parse().ok()
 }

@@ -10,7 +10,7 @@ use kmote_core::chart::Mode;
 use kmote_core::hook::{Mechanism, Probe};
 use kmote_core::module::Module;
 
-use super::kmote::{Kmote, Reading};
+use super::kmote::{ANSWER, Kmote, Reading};
 use super::remains::Remains;
 use super::run::{Run, Subject};
 use crate::row::Outcome;
@@ -37,9 +37,10 @@ impl Run {
             return;
         }
         let name = match (only, mode) {
-            ("", Mode::Entry) => "best",
-            ("", Mode::Return) => "return",
-            _ => only,
+            ("", Mode::Entry) => "best".to_owned(),
+            ("", Mode::Return) => "return".to_owned(),
+            (_, Mode::Entry) => only.to_owned(),
+            (_, Mode::Return) => format!("{only} return"),
         };
         let mut options = Vec::new();
         if !only.is_empty() {
@@ -48,7 +49,7 @@ impl Run {
         if mode == Mode::Return {
             options.extend(["--mode", "return"]);
         }
-        let subject = Subject { module: module.name, mechanism: name, work: "attach" };
+        let subject = Subject { module: module.name, mechanism: &name, work: "attach" };
         let before = Remains::now();
         match Kmote::start(module.name, &options) {
             Err(reason) => self.refused(subject, only, reason),
@@ -211,7 +212,8 @@ impl Run {
                 self.send(subject, slot, &expected.text(), "no line", Outcome::Failed, String::new());
                 continue;
             };
-            let seen = after.wrapping_sub(before);
+            let own = workloads::of_reading(subject.module, slot, a.get(ANSWER).copied().unwrap_or(0));
+            let seen = after.wrapping_sub(before).wrapping_sub(own);
             let outcome = if expected.holds(seen) { Outcome::Passed } else { Outcome::Failed };
             self.send(subject, slot, &expected.text(), &seen.to_string(), outcome, expected.why().to_owned());
         }
@@ -251,9 +253,10 @@ fn late_slots(step: &Step, live: &BTreeMap<String, String>, before: &Reading, no
 
 /// Whether a probe has a hook that `--only` leaves.
 fn offers(probe: &Probe, only: &str) -> bool {
-    only.is_empty() || probe.hooks.iter().any(|hook| hook.mechanism().family() == only)
+    let mut hooks = probe.hooks.iter().filter(|hook| !hook.places().is_empty());
+    only.is_empty() || hooks.any(|hook| hook.mechanism().family() == only)
 }
 
 fn fits(mechanism: Mechanism, name: &str) -> bool {
-    mechanism.family() == name || matches!(name, "best" | "return")
+    name.strip_suffix(" return").unwrap_or(name) == mechanism.family() || matches!(name, "best" | "return")
 }

@@ -45,7 +45,9 @@ impl Run {
                 for only in MECHANISMS {
                     self.mechanism(module, only, Mode::Entry);
                 }
-                self.mechanism(module, "", Mode::Return);
+                for only in MECHANISMS {
+                    self.mechanism(module, only, Mode::Return);
+                }
             }
         }
         if self.only.is_empty() || self.only.iter().any(|name| name == "apps") {

@@ -2,6 +2,7 @@
 //! Known amounts of work, and what kmote must count of each; one file a module.
 
 mod cachestat;
+mod dcstat;
 mod disk;
 mod fd;
 mod filesystem;
@@ -11,9 +12,11 @@ mod mount;
 mod oomkill;
 mod process;
 mod shm;
+mod socket;
 mod softirq;
 mod swap;
 mod sync;
+mod vfs;
 
 use kmote_core::chart::Mode;
 
@@ -113,6 +116,11 @@ pub fn steps(module: &str, mode: Mode) -> Vec<Step> {
         ("oomkill", Mode::Entry) => oomkill::steps(),
         ("shm", Mode::Entry) => shm::steps(),
         ("swap", Mode::Entry) => swap::steps(),
+        ("vfs", Mode::Entry) => vfs::steps(),
+        ("vfs", Mode::Return) => vfs::refused_steps(),
+        ("dcstat", Mode::Entry) => dcstat::steps(),
+        ("socket", Mode::Entry) => socket::steps(),
+        ("socket", Mode::Return) => socket::refused_steps(),
         ("sync", Mode::Entry) => sync::steps(),
         _ => Vec::new(),
     }
@@ -125,6 +133,16 @@ pub fn disk(module: &str) -> Option<&'static str> {
         // No disk, but kernel modules that must be there when kmote starts.
         "mdflush" => Some("mdflush"),
         _ => None,
+    }
+}
+
+/// What the readings themselves add to a slot: the guest asks with one byte, and kmote answers in two pieces.
+pub fn of_reading(module: &str, slot: &str, answer: u64) -> u64 {
+    match (module, slot) {
+        ("vfs", "read" | "read_bytes") => 1,
+        ("vfs", "write") => 3,
+        ("vfs", "write_bytes") => answer + 1,
+        _ => 0,
     }
 }
 
