@@ -2,9 +2,11 @@
 //! The first process of a guest: sets it up, runs every workload, switches it off.
 
 mod apps;
+mod bpf;
 pub mod calls;
 pub mod cgroup;
 mod coming;
+mod cost;
 pub mod counters;
 mod faults;
 mod interruptions;
@@ -43,7 +45,11 @@ const DISKS: usize = 2;
 pub fn main() -> ! {
     set_up();
     let mut run = Run::new(Place::find(DISKS), &fs::read_to_string("/orders").unwrap_or_default());
-    run.all();
+    if run.told("cost") {
+        run.cost()
+    } else {
+        run.all()
+    }
     run.end();
     sys::power_off()
 }

@@ -38,7 +38,7 @@ impl Run {
 
     pub fn all(&mut self) {
         for module in MODULES {
-            if self.only.is_empty() || self.only.iter().any(|name| name == module.name) {
+            if self.wants(module.name) {
                 if module.name == "xfs" {
                     self.coming();
                 }
@@ -63,13 +63,20 @@ impl Run {
         println!("{}", end_line(self.rows));
     }
 
+    pub fn wants(&self, module: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == module)
+    }
+
+    pub fn told(&self, flag: &str) -> bool {
+        self.flags.iter().any(|f| f == flag)
+    }
+
     /// Whether a mechanism may be absent on this kernel.
     pub fn excused(&self, mechanism: &str) -> Option<String> {
-        let has = |flag: &str| self.flags.iter().any(|f| f == flag);
-        if has(&format!("no-{mechanism}")) {
+        if self.told(&format!("no-{mechanism}")) {
             Some(format!("this kernel has no {mechanism} for functions"))
         } else {
-            has("unknown").then(|| "not a kernel of the matrix".to_owned())
+            self.told("unknown").then(|| "not a kernel of the matrix".to_owned())
         }
     }
 

@@ -19,6 +19,7 @@ Boots kernels and compares what kmote counts with the work that was done.
   --image PATH       a kernel of your own: bzImage, Image or vmlinuz
   --arch ARCH        its architecture: amd64 (default), arm64, armhf, riscv64
   --modules DIR      its lib/modules/VERSION, if nvme or ext4 are not built in
+  --cost             count instructions instead, an event and a tick (5.10 and 6.12 when no kernel is named)
   --only MODULE      only this module of kmote; may be repeated
   --kmote PATH       this static kmote instead of building one
   --guest PATH       this static guest program instead of building one
@@ -38,6 +39,7 @@ pub struct Args {
     pub image: Option<PathBuf>,
     pub arch: Option<Arch>,
     pub modules: Option<PathBuf>,
+    pub cost: bool,
     pub only: Vec<String>,
     pub kmote: Option<PathBuf>,
     pub guest: Option<PathBuf>,
@@ -59,6 +61,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Args, lexopt::Error> {
             Long("image") => args.image = Some(parser.value()?.into()),
             Long("arch") => args.arch = Some(parser.value()?.parse()?),
             Long("modules") => args.modules = Some(parser.value()?.into()),
+            Long("cost") => args.cost = true,
             Long("only") => args.only.push(parser.value()?.string()?),
             Long("kmote") => args.kmote = Some(parser.value()?.into()),
             Long("guest") => args.guest = Some(parser.value()?.into()),

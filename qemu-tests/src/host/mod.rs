@@ -29,6 +29,9 @@ use initramfs::Binaries;
 use machine::Arch;
 use matrix::Kernel;
 
+/// Where costs are counted: the kernels on which those of Netdata's own plugin are known.
+const COST_KERNELS: [&str; 2] = ["5.10", "6.12"];
+
 pub fn main() -> ExitCode {
     let outcome =
         args::parse(lexopt::Parser::from_env()).map_err(|e| e.to_string()).and_then(|args| run(&args));
@@ -81,6 +84,7 @@ fn selected(args: &Args) -> Result<Vec<Kernel>, String> {
         return Err(format!("no kernel {unknown} in the matrix; --list shows it"));
     }
     let wanted = |k: &Kernel| match args.kernels.is_empty() {
+        true if args.cost => COST_KERNELS.contains(&k.name.as_str()),
         true => args.all || k.has("default"),
         false => args.kernels.contains(&k.name),
     };
@@ -182,6 +186,7 @@ fn boot(args: &Args, kernel: &Kernel, image: &Image, binaries: &Binaries) -> Vec
             cpus,
             maxcpus: kernel.number("maxcpus").unwrap_or(cpus),
             memory: kernel.number("memory").unwrap_or(512),
+            icount: args.cost,
             timeout: args.timeout,
         })
     });
@@ -210,7 +215,8 @@ fn boot(args: &Args, kernel: &Kernel, image: &Image, binaries: &Binaries) -> Vec
 fn orders(args: &Args, kernel: &Kernel) -> String {
     let only = args.only.iter().map(|module| format!("only {module}\n"));
     let flags = kernel.flags.iter().map(|flag| format!("flag {flag}\n"));
-    only.chain(flags).collect()
+    let cost = args.cost.then(|| "flag cost\n".to_owned());
+    only.chain(flags).chain(cost).collect()
 }
 
 fn read_console(console: &str) -> (Vec<Row>, Option<usize>) {

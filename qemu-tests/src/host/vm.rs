@@ -31,6 +31,8 @@ pub struct Boot<'a> {
     pub maxcpus: u32,
     /// In MiB.
     pub memory: u32,
+    /// Whether the guest's clock counts instructions: one a nanosecond, and idle time goes by at once.
+    pub icount: bool,
     pub timeout: Duration,
 }
 
@@ -59,6 +61,9 @@ fn qemu(boot: &Boot, initrd: &Path) -> Command {
     command.args(machine.options);
     command.args(["-nodefaults", "-no-reboot", "-accel", "tcg", "-display", "none"]);
     command.args(["-serial", "stdio"]);
+    if boot.icount {
+        command.args(["-icount", "shift=0,sleep=off"]);
+    }
     command.arg("-m").arg(boot.memory.to_string());
     command.arg("-smp").arg(format!("{},maxcpus={}", boot.cpus, boot.maxcpus));
     command.arg("-kernel").arg(boot.kernel).arg("-initrd").arg(initrd);

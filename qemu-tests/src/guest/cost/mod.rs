@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What kmote costs, in instructions: the runner boots with `-icount shift=0`, and a nanosecond is an instruction.
+
+mod event;
+mod load;
+mod loops;
+mod tick;
+
+use kmote_core::chart::Mode;
+use kmote_core::modules::MODULES;
+
+use super::run::{Run, Subject};
+use crate::row::Outcome;
+use event::Variant;
+
+/// To reach: instructions over the bare mechanism, and the same when each count is booked on a process too.
+const MOST: u64 = 30;
+const MOST_BOOKED: u64 = 120;
+
+const VARIANTS: [Variant; 6] = [
+    Variant { name: "fentry", options: &["--only", "fentry"], mode: Mode::Entry, most: MOST },
+    Variant { name: "raw_tp", options: &["--only", "raw_tp"], mode: Mode::Entry, most: MOST },
+    Variant { name: "kprobe", options: &["--only", "kprobe"], mode: Mode::Entry, most: MOST },
+    Variant { name: "tp", options: &["--only", "tp"], mode: Mode::Entry, most: MOST },
+    Variant { name: "return", options: &["--mode", "return"], mode: Mode::Return, most: MOST },
+    Variant { name: "apps", options: &["--apps"], mode: Mode::Entry, most: MOST_BOOKED },
+];
+
+impl Run {
+    pub fn cost(&mut self) {
+        let wanted: Vec<_> = MODULES.iter().filter(|module| self.wants(module.name)).collect();
+        for module in wanted {
+            VARIANTS.iter().for_each(|variant| self.event_cost(module, variant));
+        }
+        if self.wants("tick") {
+            self.tick_cost();
+        }
+    }
+
+    /// A number that must not be greater than another, or that is only shown.
+    fn most(&mut self, subject: Subject, what: &str, most: Option<u64>, seen: u64, beside: String) {
+        let outcome = if most.is_none_or(|most| seen <= most) { Outcome::Passed } else { Outcome::Failed };
+        let most = most.map_or(String::new(), |most| format!("≤{most}"));
+        self.send(subject, what, &most, &seen.to_string(), outcome, beside);
+    }
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What kmote itself takes while it runs: instructions and system calls a tick, start, end, memory.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use kmote_core::modules::MODULES;
+
+use super::load::Load;
+use crate::guest::bpf::Calls;
+use crate::guest::kmote::PROGRAM;
+use crate::guest::run::{Run, Subject};
+use crate::guest::sys;
+use crate::row::Outcome;
+
+const WARM_UP: Duration = Duration::from_secs(15);
+const WINDOW: u64 = 40;
+const CALLS_WINDOW: u64 = 10;
+
+/// A way to run kmote, what is to be reached by it, and what Netdata's own plugins take.
+struct Setup {
+    name: &'static str,
+    modules: fn() -> String,
+    options: &'static [&'static str],
+    instructions: Option<u64>,
+    first_begin: u64,
+    gone: u64,
+    incumbent: &'static [(&'static str, &'static str)],
+}
+
+/// Netdata 1.37.1 and 2.10.4, the last that is all C, each on 5.10 and 6.12: the same load, the same way of counting.
+const SETUPS: [Setup; 4] = [
+    Setup {
+        name: "process,cachestat",
+        modules: two,
+        options: &[],
+        instructions: Some(15_000),
+        first_begin: 200,
+        gone: 200,
+        incumbent: &[
+            (INSTRUCTIONS, "1.37.1: 75000–78000, 2.10.4: 153000–180000"),
+            (CALLS, "1.37.1: 18, 2.10.4: 34"),
+            (BYTES, "1.37.1: 501–504, 2.10.4: 539–541"),
+            (BEGIN, "1.37.1: 752–890, 2.10.4: 1095–1324"),
+            (GONE, "1.37.1: 223–968, 2.10.4: 1398–2320"),
+            (HIGH, "1.37.1: 15908–20752, 2.10.4: 18760–28208"),
+            (RESIDENT, "1.37.1: 11184–13196, 2.10.4: 10620–12460"),
+            (MAPS, "1.37.1: 7188–8195 kB, 2.10.4: 8724–10499 kB"),
+        ],
+    },
+    Setup {
+        name: "process,cachestat, by applications",
+        modules: two,
+        options: &["--apps"],
+        instructions: None,
+        first_begin: 1000,
+        gone: 900,
+        incumbent: &[
+            (INSTRUCTIONS, "1.37.1: 679000–725000, 2.10.4: 1378000–1390000"),
+            (CALLS, "1.37.1: 164–206, 2.10.4: 115–130"),
+            (BYTES, "1.37.1: 1520–1523, 2.10.4: 4635–5095"),
+            (BEGIN, "1.37.1: 1107–1200, 2.10.4: 1146–2121"),
+            (GONE, "1.37.1: 224–1252, 2.10.4: 1359–2413"),
+            (HIGH, "1.37.1: 15880–20624, 2.10.4: 32696–47608"),
+            (RESIDENT, "1.37.1: 11344–13288, 2.10.4: 24604–26852"),
+            (MAPS, "1.37.1: 2580–2904 kB, 2.10.4: 5908–6488 kB"),
+        ],
+    },
+    Setup {
+        name: "every module",
+        modules: every,
+        options: &[],
+        instructions: None,
+        first_begin: 1000,
+        gone: 900,
+        incumbent: &[],
+    },
+    Setup {
+        name: "every module, by applications",
+        modules: every,
+        options: &["--apps"],
+        instructions: Some(400_000),
+        first_begin: 1000,
+        gone: 900,
+        incumbent: &[
+            (INSTRUCTIONS, "1.37.1: 5614000–6022000, 2.10.4: 5006000–5117000"),
+            (CALLS, "1.37.1: 1556–1767, 2.10.4: 409–415"),
+            (BYTES, "1.37.1: 9407–9452, 2.10.4: 23482–25538"),
+            (BEGIN, "1.37.1: 1030–1410, 2.10.4: 3439–3526"),
+            (GONE, "1.37.1: 3526–7131, 2.10.4: 1809–7987"),
+            (HIGH, "1.37.1: 62688–72656, 2.10.4: 80048–97940"),
+            (RESIDENT, "1.37.1: 44440–62400, 2.10.4: 27444–29108"),
+            (MAPS, "1.37.1: 39400–51087 kB, 2.10.4: 30684–34995 kB"),
+        ],
+    },
+];
+
+fn two() -> String {
+    "process,cachestat".to_owned()
+}
+
+fn every() -> String {
+    MODULES.iter().map(|module| module.name).collect::<Vec<_>>().join(",")
+}
+
+const INSTRUCTIONS: &str = "instructions a tick";
+const CALLS: &str = "system calls a tick";
+const BYTES: &str = "bytes a tick";
+const BEGIN: &str = "first BEGIN after exec, ms";
+const GONE: &str = "SIGTERM to gone, ms";
+const HIGH: &str = "VmHWM, kB";
+const RESIDENT: &str = "VmRSS, kB";
+const MAPS: &str = "kernel memory of maps";
+
+/// What came on kmote's stdout.
+#[derive(Default)]
+struct Stream {
+    bytes: u64,
+    first_chart: Option<Instant>,
+    first_begin: Option<Instant>,
+}
+
+impl Run {
+    pub fn tick_cost(&mut self) {
+        if !self.place.has("ext4-4k") {
+            let subject = Subject { module: "-", mechanism: "-", work: "a tick" };
+            return self.send(subject, "all", "", "", Outcome::Skipped, "no disk ext4-4k".to_owned());
+        }
+        let load = Load::start();
+        for setup in &SETUPS {
+            self.setup_cost(setup);
+        }
+        load.stop();
+    }
+
+    fn setup_cost(&mut self, setup: &Setup) {
+        let modules = (setup.modules)();
+        let subject = Subject { module: setup.name, mechanism: "best", work: "update every 1 s" };
+        let beside = |what| {
+            let found = setup.incumbent.iter().find(|(name, _)| *name == what);
+            found.map_or(String::new(), |(_, figures)| format!("Netdata {figures}"))
+        };
+        let start = Instant::now();
+        let (mut child, stream) = start_kmote(&modules, setup.options);
+        let pid = child.id();
+        sleep(WARM_UP);
+        let milliseconds = |moment: Option<Instant>| moment.unwrap().duration_since(start).as_millis() as u64;
+        let start_up = cpu_time(pid);
+        let before = (cpu_time(pid), stream.lock().unwrap().bytes);
+        sleep(Duration::from_secs(WINDOW));
+        let after = (cpu_time(pid), stream.lock().unwrap().bytes);
+        let calls = Calls::of(pid).and_then(|calls| {
+            let before = calls.count()?;
+            sleep(Duration::from_secs(CALLS_WINDOW));
+            Ok((calls.count()? - before).div_ceil(CALLS_WINDOW))
+        });
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let (maps, programs) = kernel_memory(pid);
+
+        let tick = (after.0 - before.0) / WINDOW;
+        self.most(subject, INSTRUCTIONS, setup.instructions, tick, beside(INSTRUCTIONS));
+        match calls {
+            Ok(calls) => self.most(subject, CALLS, None, calls, beside(CALLS)),
+            Err(error) => self.send(subject, CALLS, "", "", Outcome::Skipped, error.to_string()),
+        }
+        self.most(subject, BYTES, None, (after.1 - before.1) / WINDOW, beside(BYTES));
+        let (chart, begin) = {
+            let stream = stream.lock().unwrap();
+            (milliseconds(stream.first_chart), milliseconds(stream.first_begin))
+        };
+        self.most(subject, "first CHART after exec, ms", None, chart, String::new());
+        self.most(subject, BEGIN, Some(setup.first_begin), begin, beside(BEGIN));
+        self.most(subject, "instructions of the first 15 s", None, start_up, String::new());
+        self.most(subject, HIGH, None, kilobytes(&status, "VmHWM:"), beside(HIGH));
+        self.most(subject, RESIDENT, None, kilobytes(&status, "VmRSS:"), beside(RESIDENT));
+        self.planned(subject, &modules, setup.options, maps, &beside(MAPS));
+        self.most(subject, "kernel memory of programs, kB", None, programs / 1024, String::new());
+
+        let start = Instant::now();
+        sys::kill(pid, libc::SIGTERM);
+        child.wait().unwrap();
+        let gone = start.elapsed().as_millis() as u64;
+        self.most(subject, GONE, Some(setup.gone), gone, beside(GONE));
+    }
+
+    /// What `kmote check` says that the maps take is what the kernel says, but for a tenth.
+    fn planned(&mut self, subject: Subject, modules: &str, options: &[&str], maps: u64, beside: &str) {
+        let mut check = Command::new(PROGRAM);
+        let check = check.args(["check", "--json", "--modules", modules]).args(options).output().unwrap();
+        let text = String::from_utf8_lossy(&check.stdout).into_owned();
+        let number = text.split_once("\"memory_bytes\":").and_then(|(_, rest)| rest.split_once(','));
+        let planned: u64 = number.map_or(0, |(number, _)| number.parse().unwrap());
+        let outcome = if planned.abs_diff(maps) * 10 <= maps { Outcome::Passed } else { Outcome::Failed };
+        let (planned, maps) = (planned.to_string(), maps.to_string());
+        let what = "kernel memory of maps, bytes: planned and seen";
+        self.send(subject, what, &planned, &maps, outcome, beside.to_owned());
+    }
+}
+
+fn start_kmote(modules: &str, options: &[&str]) -> (Child, Arc<Mutex<Stream>>) {
+    let mut child = Command::new(PROGRAM)
+        .args(["1", "--modules", modules])
+        .args(options)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(File::create("/tmp/errors").unwrap())
+        .spawn()
+        .unwrap();
+    let stream = Arc::new(Mutex::new(Stream::default()));
+    let (output, shared) = (child.stdout.take().unwrap(), stream.clone());
+    thread::spawn(move || follow(output, &shared));
+    (child, stream)
+}
+
+/// Reads to the end.
+fn follow(output: ChildStdout, stream: &Mutex<Stream>) {
+    let mut lines = BufReader::with_capacity(65536, output);
+    let mut line = String::new();
+    while lines.read_line(&mut line).is_ok_and(|length| length > 0) {
+        let mut stream = stream.lock().unwrap();
+        stream.bytes += line.len() as u64;
+        if line.starts_with("CHART") && stream.first_chart.is_none() {
+            stream.first_chart = Some(Instant::now());
+        }
+        if line.starts_with("BEGIN") && stream.first_begin.is_none() {
+            stream.first_begin = Some(Instant::now());
+        }
+        drop(stream);
+        line.clear();
+    }
+}
+
+/// Nanoseconds that all threads of a process have run, in user space and in the kernel.
+fn cpu_time(pid: u32) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let texts = tasks.map(|task| fs::read_to_string(task.path().join("schedstat")).unwrap());
+    texts.map(|text| text.split_whitespace().next().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+fn kilobytes(status: &str, key: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// Bytes of the maps and of the programs that a process holds, as the kernel counts them.
+fn kernel_memory(pid: u32) -> (u64, u64) {
+    let (mut maps, mut programs) = (BTreeMap::new(), BTreeMap::new());
+    for entry in fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap().flatten() {
+        let mut text = String::new();
+        let _ = File::open(entry.path()).and_then(|mut file| file.read_to_string(&mut text));
+        let field = |key: &str| -> Option<u64> {
+            text.lines().find_map(|line| line.strip_prefix(key)).and_then(|value| value.trim().parse().ok())
+        };
+        let Some(bytes) = field("memlock:") else { continue };
+        match (field("map_id:"), field("prog_id:")) {
+            (Some(id), None) => maps.insert(id, bytes),
+            (_, Some(id)) => programs.insert(id, bytes),
+            // Before v5.6 the ids are not told.
+            (None, None) => maps.insert(1 << 32 | maps.len() as u64, bytes),
+        };
+    }
+    (maps.values().sum(), programs.values().sum())
+}
