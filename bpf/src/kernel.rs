@@ -137,7 +137,8 @@ impl Kernel {
 
     /// Whether the kernel counts the runs of programs, which costs it something and is off unless asked for.
     pub fn counts_runs(&self) -> bool {
-        fs::read_to_string(self.prefix.join("proc/sys/kernel/bpf_stats_enabled")).is_ok_and(|text| text.trim() == "1")
+        fs::read_to_string(self.prefix.join("proc/sys/kernel/bpf_stats_enabled"))
+            .is_ok_and(|text| text.trim() == "1")
     }
 
     /// Whether we have the capability of this bit.

@@ -6,6 +6,7 @@ pub mod kernel;
 pub mod object;
 pub mod processes;
 pub mod programs;
+pub mod sandbox;
 pub mod starts;
 pub mod symbols;
 pub mod sys;

@@ -364,6 +364,60 @@ pub fn locked_memory() -> Option<u64> {
     (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
+// include/uapi/linux/capability.h, version 3.
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    process: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct CapabilityWord {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+const CAPABILITIES_OF_SELF: CapabilityHeader = CapabilityHeader { version: 0x2008_0522, process: 0 };
+
+/// The effective and the permitted capabilities of this process, a bit each.
+pub fn capabilities() -> Result<(u64, u64), Errno> {
+    let (header, mut words) = (CAPABILITIES_OF_SELF, [CapabilityWord::default(); 2]);
+    // SAFETY: the header and the two words of version 3 live through the call.
+    checked(unsafe { libc::syscall(libc::SYS_capget, &raw const header, words.as_mut_ptr()) } as i32)?;
+    let [low, high] = words;
+    let join = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+    Ok((join(low.effective, high.effective), join(low.permitted, high.permitted)))
+}
+
+/// Sets the capabilities of this process; it has only one thread. What is not permitted any more is gone for good.
+pub fn set_capabilities(effective: u64, permitted: u64) -> Result<(), Errno> {
+    let word = |shift: u32| CapabilityWord {
+        effective: (effective >> shift) as u32,
+        permitted: (permitted >> shift) as u32,
+        inheritable: 0,
+    };
+    let (header, words) = (CAPABILITIES_OF_SELF, [word(0), word(32)]);
+    // SAFETY: the header and the two words of version 3 live through the call.
+    checked(unsafe { libc::syscall(libc::SYS_capset, &raw const header, words.as_ptr()) } as i32).map(drop)
+}
+
+/// Gives up new privileges, and all system calls but those that `filter` lets pass.
+pub fn confine(filter: &[libc::sock_filter]) -> Result<(), Errno> {
+    let (yes, no): (libc::c_ulong, libc::c_ulong) = (1, 0);
+    // SAFETY: the call takes numbers.
+    checked(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, no, no, no) })?;
+    if filter.is_empty() {
+        return Err(libc::ENOSYS);
+    }
+    let length = filter.len().try_into().map_err(|_| libc::EINVAL)?;
+    let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
+    let mode = libc::SECCOMP_MODE_FILTER as libc::c_ulong;
+    // SAFETY: the program is the slice, which lives through the call; the kernel copies and checks it.
+    checked(unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program) }).map(drop)
+}
+
 /// Blocks the signals that end a process by request, and gives a descriptor that is readable once one came.
 pub fn stop_signals() -> Result<OwnedFd, Errno> {
     let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
@@ -377,6 +431,17 @@ pub fn stop_signals() -> Result<OwnedFd, Errno> {
         libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
     };
     owned(fd)
+}
+
+/// Whether one of the signals that came asks to begin anew: SIGHUP.
+pub fn asks_anew(signals: BorrowedFd<'_>) -> bool {
+    let mut came = std::mem::MaybeUninit::<libc::signalfd_siginfo>::uninit();
+    let size = size_of::<libc::signalfd_siginfo>();
+    // SAFETY: there is room for one structure, and it is looked at only when the call filled it.
+    unsafe {
+        libc::read(signals.as_raw_fd(), came.as_mut_ptr().cast(), size) == size as isize
+            && came.assume_init().ssi_signo == libc::SIGHUP as u32
+    }
 }
 
 /// Makes reads and writes of an open descriptor return instead of waiting.

@@ -52,8 +52,31 @@ pub fn run(kernel: &Kernel, options: &Options) -> Findings {
     }
     let memory = collector.attached().filter(|attached| attached.counts()).map(Attached::memory).sum();
     let works = rows.iter().any(|row| row.standing != Standing::Off);
+    if options.points {
+        return Findings { text: points(&collector), works };
+    }
     let text = if options.json { json(kernel, memory, &rows) } else { table(kernel, memory, &rows) };
     Findings { text, works }
+}
+
+/// Every place of the kernel that is hooked, in a line: the mechanism, the place, and for what.
+fn points(collector: &Collector) -> String {
+    let mut lines = Vec::new();
+    for attached in collector.attached() {
+        for (probe, outcome) in attached.module.probes.iter().zip(&attached.outcomes) {
+            let Some(outcome) = outcome else { continue };
+            let Some(hook) = outcome.hook.and_then(|place| probe.hooks.get(place)) else { continue };
+            let (word, module) = (hook.mechanism().word(), attached.module.name);
+            lines.extend(
+                outcome
+                    .targets
+                    .iter()
+                    .map(|target| format!("{word:<9} {target:<32} {module} {}\n", probe.event)),
+            );
+        }
+    }
+    lines.sort();
+    lines.concat()
 }
 
 fn row(

@@ -121,6 +121,16 @@ impl Collector {
         self.running.retain(|running| running.attached.counts());
     }
 
+    /// Whether programs may be attached later.
+    pub const fn attaches_later(&self) -> bool {
+        !self.comings.is_empty()
+    }
+
+    /// Whether every module can be read, with the privileges of now.
+    pub fn can_read(&mut self) -> bool {
+        self.totals(|_, _, _| {}).is_ok()
+    }
+
     /// Whether there is nothing to read, and nothing will come.
     pub fn is_empty(&self) -> bool {
         self.running.is_empty() && self.comings.is_empty()

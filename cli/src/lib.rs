@@ -3,6 +3,7 @@
 
 pub mod apps;
 pub mod args;
+pub mod breaker;
 pub mod check;
 pub mod collector;
 pub mod coming;
@@ -18,6 +19,7 @@ pub mod plugin;
 pub mod protocol;
 pub mod report;
 pub mod rows;
+pub mod safety;
 pub mod sink;
 pub mod slots;
 pub mod stream;

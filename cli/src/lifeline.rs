@@ -87,6 +87,11 @@ impl Lifeline {
         self.wait(&mut Watch::room(&stdout), None)
     }
 
+    /// Whether what ended it asks to begin anew: SIGHUP.
+    pub fn asks_anew(&self) -> bool {
+        sys::asks_anew(self.signals.as_fd())
+    }
+
     /// One wait of at most `limit`; `false` when it is time to go.
     fn wait(&mut self, other: &mut Watch, limit: Option<Duration>) -> io::Result<bool> {
         let stdin = match &self.stdin {

@@ -4,10 +4,12 @@
 use kmote_bpf::kernel::Kernel;
 use kmote_bpf::{attach, sys};
 use kmote_cli::args::{Format, Options};
+use kmote_cli::breaker::Breaker;
 use kmote_cli::config;
 use kmote_cli::options::Command;
 use kmote_cli::plugin::{self, Ending};
-use kmote_cli::{check, manual, slots};
+use kmote_cli::{check, manual, safety, slots};
+use kmote_core::breaker::Verdict;
 use std::env;
 use std::io;
 use std::process::ExitCode;
@@ -40,11 +42,13 @@ fn run(options: &Options) -> io::Result<Ending> {
         Command::Completions => say(&manual::completions(options.shell.unwrap_or_default())),
         Command::Config => say(&config::print(options)),
         Command::Check => {
-            let findings = check::run(&ask(options), options);
+            let (kernel, mut breaker) = armed(options, options.kprobes);
+            let findings = check::run(&kernel, options);
+            breaker.settle();
             say(&findings.text)?;
             Ok(if findings.works { Ending::Asked } else { Ending::Nothing })
         }
-        Command::Slots => slots::run(&ask(options), options).map(|()| Ending::Asked),
+        Command::Slots => slots::run(&restrained(options), options).map(|()| Ending::Asked),
         Command::Collect | Command::Once | Command::Top | Command::Stream => collect(options),
     }
 }
@@ -59,7 +63,27 @@ fn collect(options: &Options) -> io::Result<Ending> {
         let for_netdata = options.command == Command::Collect && options.format == Format::Netdata;
         return say(if for_netdata { "DISABLE\n" } else { "" }).map(|_| Ending::Nothing);
     }
-    plugin::run(&ask(options), &settings, options)
+    safety::die_first();
+    let (kernel, breaker) = armed(options, settings.kprobes.value);
+    plugin::run(&kernel, &settings, options, breaker)
+}
+
+/// The facts of the kernel, without what is left alone for its sake; the record of this start is left before.
+fn armed(options: &Options, kprobes: bool) -> (Kernel, Breaker) {
+    let kernel = ask(options);
+    let breaker = Breaker::arm(&options.directories.state, &options.prefix, &kernel.release);
+    if let Some(sentence) = breaker.sentence() {
+        eprintln!("kmote: {sentence}");
+    }
+    safety::restrain(&kernel, kprobes, options, breaker.verdict);
+    (kernel, breaker)
+}
+
+/// The same for a test, which leaves nothing behind.
+fn restrained(options: &Options) -> Kernel {
+    let kernel = ask(options);
+    safety::restrain(&kernel, options.kprobes, options, Verdict::Normal);
+    kernel
 }
 
 /// Gathers the facts of the kernel, and makes room for what is loaded into it.

@@ -52,12 +52,7 @@ const fn command(
 
 /// All commands.
 pub const COMMANDS: &[CommandRow] = &[
-    command(
-        "",
-        Command::Collect,
-        "[SECONDS]",
-        "collect, and write Netdata's plugin protocol to stdout",
-    ),
+    command("", Command::Collect, "[SECONDS]", "collect, and write Netdata's plugin protocol to stdout"),
     command("top", Command::Top, "[SECONDS]", "for people: rates, ratios and latencies, live"),
     command(
         "once",
@@ -153,7 +148,7 @@ pub const OPTIONS: &[OptionRow] = &[
     switch("no-kprobes", None, "use no kprobe, for hosts that patch their kernel live"),
     switch("allow-kretprobes", None, "use return probes on kernels that they have crashed, too"),
     switch("no-sandbox", None, "keep privileges after the start"),
-    switch("points", None, "with check: only the list of the kernel's places that are hooked"),
+    switch("points", None, "with check: only the list of the places in the kernel that are hooked"),
     switch("json", None, "with check and once: for machines"),
     switch("help", Some('h'), "print this"),
     switch("version", Some('V'), "print the version"),
@@ -178,8 +173,5 @@ pub const VARIABLES: &[VariableRow] = &[
     variable("NETDATA_HOST_PREFIX", "stands before /proc and /sys"),
     variable("NETDATA_USER_CONFIG_DIR", "where ebpf.d.conf, ebpf.d/*.conf and kmote.conf are (/etc/netdata)"),
     variable("NETDATA_STOCK_CONFIG_DIR", "where Netdata's own are (/usr/lib/netdata/conf.d)"),
-    variable(
-        "NETDATA_LIB_DIR",
-        "where the last start and the node's GUID are noted (/var/lib/kmote)",
-    ),
+    variable("NETDATA_LIB_DIR", "where the last start and the node's GUID are noted (/var/lib/kmote)"),
 ];

@@ -2,16 +2,19 @@
 //! The main job: to collect, for Netdata, for Prometheus, or for a person who looks.
 
 use crate::args::Options;
+use crate::breaker::Breaker;
 use crate::collector::Collector;
 use crate::config::Settings;
 use crate::lifeline::{self, Lifeline};
 use crate::options::Command;
 use crate::output::{Output, Page};
 use crate::own::SelfCharts;
-use crate::report;
+use crate::report::{self, Complaints};
+use crate::safety;
 use crate::sink::Sink;
 use crate::stream::{self, Parent};
 use kmote_bpf::kernel::Kernel;
+use kmote_bpf::sandbox::Needs;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -26,7 +29,7 @@ pub enum Ending {
 }
 
 /// Collects until told to stop.
-pub fn run(kernel: &Kernel, settings: &Settings, options: &Options) -> io::Result<Ending> {
+pub fn run(kernel: &Kernel, settings: &Settings, options: &Options, breaker: Breaker) -> io::Result<Ending> {
     let (every, streams) = (interval(settings, options), options.command == Command::Stream);
     let mut sink = Sink::new(options, &kernel.release, every);
     if sink.streams() && io::stdout().is_terminal() && !options.by_netdata && !streams {
@@ -64,11 +67,18 @@ pub fn run(kernel: &Kernel, settings: &Settings, options: &Options) -> io::Resul
             every,
             ticks: options.ticks,
             start: Instant::now(),
+            sandbox: settings.sandbox.value.then_some(Needs { network: streams, ..Needs::default() }),
+            breaker,
+            complaints: Complaints::default(),
         };
         let ending = match &parent {
             Some(parent) => stream::run(&mut run, &mut sink, parent),
             None => run.collect(&mut sink),
         };
+        run.breaker.settle();
+        if run.lifeline.asks_anew() {
+            eprintln!("kmote: SIGHUP: ends, to be started anew with the configuration of then");
+        }
         run.send(sink.end()).and(ending)
     };
     match ending {
@@ -100,6 +110,10 @@ pub(crate) struct Run<'a> {
     every: u32,
     pub(crate) ticks: Option<u64>,
     start: Instant,
+    /// What a confined run needs, until it is confined.
+    sandbox: Option<Needs>,
+    breaker: Breaker,
+    complaints: Complaints,
 }
 
 impl Run<'_> {
@@ -117,17 +131,21 @@ impl Run<'_> {
         self.collector.announce(&mut page, self.every).map_err(|_| full())?;
         self.own.iter().try_for_each(|own| own.announce(&mut page, &self.collector)).map_err(|_| full())?;
         let mut going = self.send(sink.begin())? && self.send(sink.take(page.text()))?;
-        self.collector.read(report::fault);
+        self.collector.read(|error| self.complaints.say(error));
         if let Some(apps) = self.collector.apps() {
             apps.set_interval(self.every);
         }
         if sink.compares() {
             going = going && self.tick(&mut page, start, sink)?;
         }
+        if let Some(needs) = self.sandbox.take() {
+            let needs = Needs { files: sink.file().is_some(), ..needs };
+            safety::confine(self.kernel, &mut self.collector, needs);
+        }
         let mut ticks = if sink.once() { 1 } else { self.ticks.unwrap_or(u64::MAX) };
         while going && ticks > 0 && self.wait(sink, interval)? {
             self.collector.turn(lifeline::tick_number(interval));
-            going = self.tick(&mut page, start, sink)? && self.send(sink.tick()?)?;
+            going = self.tick(&mut page, start, sink)? && self.end_tick(sink)?;
             ticks -= 1;
         }
         Ok(Ending::Asked)
@@ -149,7 +167,7 @@ impl Run<'_> {
         if self.collector.look(self.kernel, microseconds(start), report::came) {
             self.collector.announce(page, self.every).map_err(|_| full())?;
         }
-        self.collector.read(report::fault);
+        self.collector.read(|error| self.complaints.say(error));
         let now = microseconds(start);
         self.collector.values(page, now).map_err(|_| full())?;
         self.own.iter_mut().try_for_each(|own| own.values(page, &self.collector, now)).map_err(|_| full())?;
@@ -158,6 +176,20 @@ impl Run<'_> {
             going = self.send(sink.take(page.text()))?;
         }
         Ok(going)
+    }
+
+    /// Lets the sink write what it makes of a whole tick. A file that cannot be written now may be written later.
+    fn end_tick(&mut self, sink: &mut Sink) -> io::Result<bool> {
+        self.breaker.look();
+        let file = sink.file().map(|path| path.display().to_string());
+        match (sink.tick(), file) {
+            (Ok(text), _) => self.output.send(text, |stdout| self.lifeline.until_room(stdout)),
+            (Err(error), Some(path)) => {
+                self.complaints.say(&format!("{path}: not written: {error}"));
+                Ok(true)
+            }
+            (Err(error), None) => Err(error),
+        }
     }
 
     /// Writes the next page of groups; `false` once there is none.

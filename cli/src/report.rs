@@ -8,6 +8,9 @@ use kmote_bpf::words;
 use kmote_core::chart::{Chart, Mode};
 use kmote_core::hook::{Probe, Refusal};
 use kmote_core::module::Module;
+use kmote_core::throttle::Throttle;
+use std::fmt;
+use std::time::Instant;
 
 /// Says at start what is lost, and how much of the kernel's memory the rest takes.
 pub fn start(collector: &Collector, errors: &[Error]) {
@@ -39,9 +42,27 @@ pub fn came(attached: &Attached) {
     eprintln!("kmote: {} is attached anew, since a kernel module came or went", attached.module.name);
 }
 
-/// Says that a module could not be read.
-pub fn fault(error: &Error) {
-    eprintln!("kmote: {error}");
+/// Says what lasts or comes again and again once an hour.
+#[derive(Debug)]
+pub struct Complaints {
+    throttle: Throttle,
+    start: Instant,
+}
+
+impl Default for Complaints {
+    fn default() -> Self {
+        Self { throttle: Throttle::default(), start: Instant::now() }
+    }
+}
+
+impl Complaints {
+    /// Says it, unless it was said within the hour.
+    pub fn say(&mut self, complaint: &impl fmt::Display) {
+        let sentence = complaint.to_string();
+        if self.throttle.allows(&sentence, self.start.elapsed().as_secs()) {
+            eprintln!("kmote: {sentence}");
+        }
+    }
 }
 
 /// The probes of an attached module that found no hook.

@@ -70,6 +70,14 @@ impl Sink {
         matches!(self.kind, Kind::Stream)
     }
 
+    /// The file that is written on each tick.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::Metrics(_, file) => file.as_deref(),
+            _ => None,
+        }
+    }
+
     /// What a terminal is prepared with.
     pub const fn begin(&self) -> &'static str {
         if let Kind::Top { terminal: true, .. } = self.kind { ENTER } else { "" }

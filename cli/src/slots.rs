@@ -34,10 +34,10 @@ pub fn run(kernel: &Kernel, options: &Options) -> io::Result<()> {
         let mut text = String::new();
         let read = collector.totals(|module, slot, total| text += &format!("slot {module} {slot} {total}\n"));
         if let Err(error) = read {
-            report::fault(&error);
+            eprintln!("kmote: {error}");
         }
         if let Some(apps) = collector.apps() {
-            apps.read(report::fault);
+            apps.read(|error| eprintln!("kmote: {error}"));
             apps.totals(|group, module, slot, total| {
                 text += &format!("group {module} {slot} {total} {}\n", String::from_utf8_lossy(group));
             });

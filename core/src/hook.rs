@@ -192,6 +192,8 @@ pub trait Kernel {
 pub enum Refusal {
     /// `--only` names another mechanism.
     Excluded,
+    /// It is not to be used, for this reason.
+    Denied(&'static str),
     /// The kernel was built without it.
     NotBuilt,
     /// Kprobes are switched off in debugfs: they attach and never fire.
@@ -240,6 +242,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Excluded => out.write_str("excluded by --only"),
+            Self::Denied(reason) => out.write_str(reason),
             Self::NotBuilt => out.write_str("this kernel was built without it"),
             Self::SwitchedOff => {
                 out.write_str("kprobes are switched off: write 1 to /sys/kernel/debug/kprobes/enabled")

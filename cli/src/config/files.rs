@@ -22,7 +22,7 @@ pub const FILES: &[(&str, &str)] = &[
         "/usr/lib/netdata/conf.d",
         "where the same files are as Netdata brings them; those above win, key by key",
     ),
-    ("/var/lib/kmote/last-start", "whether the machine survived the last start; may be removed"),
+    ("/var/lib/kmote/kmote.last-start", "whether the machine survived the last start; may be removed"),
 ];
 
 /// Where files are looked for.

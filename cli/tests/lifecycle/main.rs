@@ -10,6 +10,7 @@ mod protocol_faults;
 
 mod configuration;
 mod ends;
+mod safety;
 mod starts;
 mod system_calls;
 mod ticks;

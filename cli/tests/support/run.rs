@@ -38,6 +38,7 @@ fn without_netdata(mut command: Command, arguments: &[&str]) -> Command {
     }
     // Nor what the machine's own Netdata is told by its files.
     command.env("NETDATA_USER_CONFIG_DIR", NOWHERE).env("NETDATA_STOCK_CONFIG_DIR", NOWHERE);
+    command.env("NETDATA_LIB_DIR", NOWHERE.to_owned() + "/nor-this");
     command.args(arguments);
     command
 }
