@@ -34,7 +34,8 @@ static __always_inline __u64 this_thread(__u64 operation) {
 // is lost, and this one is timed.
 static __always_inline void begin(struct histogram *histogram, __u64 operation) {
     __u64 thread = this_thread(operation), now = bpf_ktime_get_ns();
-    if (bpf_map_update_elem(&starts, &thread, &now, BPF_NOEXIST) != -EEXIST)
+    // Up to v6.3 (d7ba4cc900bf) the upper half of the result may be anything.
+    if ((int)bpf_map_update_elem(&starts, &thread, &now, BPF_NOEXIST) != -EEXIST)
         return;
     bpf_map_update_elem(&starts, &thread, &now, BPF_ANY);
     ADD(histogram->lost, 1);

@@ -15,8 +15,8 @@ use crate::sys::{self, Errno, Runs};
 use crate::table::RowMap;
 use crate::words;
 use kmote_core::chart::Mode;
-use kmote_core::hook::{Hook, Probe, Refusal};
-use kmote_core::memory::{Keep, STARTS};
+use kmote_core::hook::{Hook, Mechanism, Probe, Refusal};
+use kmote_core::memory::{self, Keep, STARTS};
 use kmote_core::module::{Module, Slots};
 use kmote_core::percpu;
 use libbpf_rs::{ObjectBuilder, OpenObject};
@@ -216,9 +216,15 @@ impl Attached {
         })
     }
 
-    /// Bytes of kernel memory that its maps take.
+    /// Bytes of kernel memory that its maps take, and the records of functions whose return is hooked by kprobe.
     pub fn memory(&self) -> u64 {
-        self.module.memory(self.cpus)
+        let probes = self.module.probes.iter().zip(&self.outcomes);
+        let hooked = probes.filter_map(|(probe, outcome)| {
+            let outcome = outcome.as_ref()?;
+            let hook = outcome.hook.and_then(|place| probe.hooks.get(place))?;
+            (hook.mechanism() == Mechanism::Kretprobe).then_some(outcome.targets.len() as u64)
+        });
+        self.module.memory(self.cpus) + hooked.sum::<u64>() * memory::RETURN_HOOK
     }
 
     /// How often its programs ran, all together, where the kernel counts that.

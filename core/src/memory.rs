@@ -39,6 +39,12 @@ pub const fn entries(budget: u64, words: usize, cpus: usize) -> usize {
     fits
 }
 
+/// How many threads may be inside of a function whose return is hooked by kprobe; more are passed over.
+pub const RETURNS: usize = 1024;
+
+/// Bytes of kernel memory for a hooked return: a record of at most 64 bytes for each (`struct kretprobe_instance`).
+pub const RETURN_HOOK: u64 = RETURNS as u64 * 64;
+
 /// The name of a hash map that keeps by a 64-bit key when something began, in nanoseconds since boot. What never ends is
 /// swept out of it.
 pub const STARTS: &str = "starts";

@@ -260,14 +260,14 @@ impl SlowPages {
             .map(drop)
     }
 
-    /// Brings each page so long after it was touched.
-    pub fn bring(&self, after: Duration) {
-        for _ in 0..self.count {
-            // struct uffd_msg: the address is its third word.
-            let mut message = [0; 32];
-            (&self.faults).read_exact(&mut message).unwrap();
+    /// Brings so many pages so long after the last of them was touched.
+    pub fn bring(&self, count: usize, after: Duration) {
+        // struct uffd_msg: the address is its third word.
+        let mut messages = vec![[0; 32]; count];
+        messages.iter_mut().for_each(|message| (&self.faults).read_exact(message).unwrap());
+        std::thread::sleep(after);
+        for message in messages {
             let address = u64::from_ne_bytes(message[16..24].try_into().unwrap());
-            std::thread::sleep(after);
             // UFFDIO_ZEROPAGE: the range.
             self.request(0xc020_aa04, &mut [address & !4095, 4096, 0, 0]).unwrap();
         }
