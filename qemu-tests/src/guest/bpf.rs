@@ -64,7 +64,7 @@ impl Bare {
         };
         let program = load(kind, attach_type, function)?;
         let link = match *place {
-            Hook::RawTracepoint(name) => raw_tracepoint(name, &program),
+            Hook::RawTracepoint(name) | Hook::RawMembers(name, ..) => raw_tracepoint(name, &program),
             Hook::Fentry(_) | Hook::Fexit(_) | Hook::FexitResult(_) => raw_tracepoint("", &program),
             Hook::Kprobe(name) => perf(kprobe(name, false)?, &program),
             Hook::Kretprobe(name) => perf(kprobe(name, true)?, &program),
