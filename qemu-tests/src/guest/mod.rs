@@ -6,6 +6,7 @@ mod bpf;
 pub mod calls;
 pub mod cgroup;
 mod coming;
+mod confined;
 mod cost;
 pub mod counters;
 mod faults;

@@ -53,6 +53,9 @@ impl Run {
         if self.only.is_empty() || self.only.iter().any(|name| name == "apps") {
             self.apps();
         }
+        if self.only.is_empty() || self.only.iter().any(|name| name == "sandbox") {
+            self.confined();
+        }
         if self.only.is_empty() {
             self.stream();
             self.faults();

@@ -38,8 +38,7 @@ pub fn load_module(module: &File) -> Result<()> {
 pub fn load_module_with(module: &File, parameters: &str) -> Result<()> {
     let parameters = CString::new(parameters).unwrap();
     // SAFETY: an open file, a string of parameters that outlives the call, no flags.
-    let result =
-        unsafe { libc::syscall(libc::SYS_finit_module, module.as_raw_fd(), parameters.as_ptr(), 0) };
+    let result = unsafe { libc::syscall(libc::SYS_finit_module, module.as_raw_fd(), parameters.as_ptr(), 0) };
     check(result).map(drop)
 }
 
@@ -47,10 +46,8 @@ pub fn load_module_with(module: &File, parameters: &str) -> Result<()> {
 pub fn make_block_device(path: &str, major: u32, minor: u32) -> Result<()> {
     let path = CString::new(path).unwrap();
     // SAFETY: a string that ends in a zero byte and outlives the call.
-    check(unsafe {
-        libc::mknod(path.as_ptr(), libc::S_IFBLK | 0o600, libc::makedev(major, minor)).into()
-    })
-    .map(drop)
+    check(unsafe { libc::mknod(path.as_ptr(), libc::S_IFBLK | 0o600, libc::makedev(major, minor)).into() })
+        .map(drop)
 }
 
 /// A request that writes numbers to an md array (include/uapi/linux/raid/md_u.h).
