@@ -100,7 +100,8 @@ fn with_unit(name: String, unit: &str) -> String {
 }
 
 fn name(context: &str) -> String {
-    format!("kmote_{}", clean(context))
+    // Charts of kmote itself have its name in theirs.
+    format!("kmote_{}", clean(context.strip_prefix("netdata.kmote_").unwrap_or(context)))
 }
 
 fn clean(word: &str) -> String {
@@ -176,6 +177,12 @@ kmote_system_softirq_latency_seconds_total{dimension=\"HI\"} 2.5
 # EOF
 ";
         assert_eq!(written(SENT, Format::OpenMetrics), expected);
+    }
+
+    #[test]
+    fn names_of_charts_of_kmote_itself() {
+        assert_eq!(name("netdata.kmote_cpu"), "kmote_cpu");
+        assert_eq!(name("mem.cachestat_hits"), "kmote_mem_cachestat_hits");
     }
 
     #[test]

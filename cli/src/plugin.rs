@@ -52,7 +52,8 @@ pub fn run(kernel: &Kernel, settings: &Settings, options: &Options, breaker: Bre
     }
     collector.keep_what_counts();
     let names = settings.wanted().iter().map(|wanted| wanted.module.name).collect();
-    let own = options.own.then(|| SelfCharts::new(names, settings.update_every.value, kernel.counts_runs()));
+    let own = (options.own && !sink.compares())
+        .then(|| SelfCharts::new(names, settings.update_every.value, kernel.counts_runs()));
     let parent = if streams { Some(Parent::new(options, &kernel.release, every)?) } else { None };
     let ending = if collector.is_empty() {
         let said = if sink.streams() && !streams { "DISABLE\n" } else { "" };

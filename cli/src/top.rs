@@ -11,6 +11,9 @@ const MARGIN: usize = 26;
 const CELL: usize = 27;
 /// Of more charts of one context than this, only the busiest are shown.
 const MANY: usize = 5;
+/// Of a chart with more dimensions than this, only those that are not 0 are shown.
+const FEW: usize = 6;
+const NOTHING: &str = "nothing happened";
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const PLAIN_BARS: [char; 8] = ['.', ':', '-', '=', '+', '*', '#', '@'];
 
@@ -28,7 +31,7 @@ pub struct Screen {
 /// The table.
 pub fn draw(view: &View, heading: &str, screen: Screen) -> String {
     let mut lines = vec![cut(heading, screen.columns), String::new()];
-    for (place, chart) in view.charts.iter().enumerate() {
+    for (place, chart) in view.charts.iter().enumerate().filter(|(_, chart)| !is_silent(chart)) {
         let same: Vec<_> = view.charts.iter().filter(|other| other.context == chart.context).collect();
         let first = view.charts.iter().position(|other| other.context == chart.context);
         match same.len() {
@@ -46,6 +49,12 @@ pub fn draw(view: &View, heading: &str, screen: Screen) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Whether a chart tells of what kmote itself has lost, and it has lost nothing.
+fn is_silent(chart: &Chart) -> bool {
+    chart.context.starts_with("netdata.")
+        && chart.dimensions.iter().all(|one| one.shown().unwrap_or(0.0) == 0.0)
+}
+
 fn chart_lines(chart: &Chart, screen: Screen) -> Vec<String> {
     if chart.is_histogram() {
         return vec![margin(&chart.id) + &histogram(chart, screen)];
@@ -53,9 +62,13 @@ fn chart_lines(chart: &Chart, screen: Screen) -> Vec<String> {
     if let (true, [only]) = (chart.units == "%", chart.dimensions.as_slice()) {
         return vec![margin(&chart.id) + &percentage(only, screen)];
     }
-    let cells =
-        chart.dimensions.iter().map(|dimension| cell(&dimension.name, dimension.shown(), &chart.units));
-    flow(&chart.id, cells.collect(), screen)
+    let many = chart.dimensions.len() > FEW;
+    let stirs = |dimension: &&Dimension| !many || dimension.shown().unwrap_or(0.0) != 0.0;
+    let cell = |dimension: &Dimension| cell(&dimension.name, dimension.shown(), &chart.units);
+    match chart.dimensions.iter().filter(stirs).map(cell).collect::<Vec<_>>() {
+        none if none.is_empty() => vec![margin(&chart.id) + NOTHING],
+        cells => flow(&chart.id, cells, screen),
+    }
 }
 
 /// The busiest of many charts of one kind, a cell each.
@@ -108,7 +121,7 @@ fn histogram(chart: &Chart, screen: Screen) -> String {
     let grown: Vec<_> = chart.dimensions.iter().map(Dimension::grown).collect();
     let (all, most) = (grown.iter().sum::<u64>(), grown.iter().copied().max().unwrap_or(0));
     if all == 0 {
-        return "nothing happened".to_owned();
+        return NOTHING.to_owned();
     }
     let bars = if screen.unicode { BARS } else { PLAIN_BARS };
     let bar = |count: &u64| match *count {
@@ -288,6 +301,27 @@ disk_latency_io.sda       |      █▅   ▁            | 150/s half 64us 99% 2
         let buckets: Vec<_> = LABELS.map(|label| (label, 3, 3)).to_vec();
         let idle = self::view(&[("d.l", "d", "calls/s", &buckets)]);
         assert!(draw(&idle, "kmote", NARROW).contains("nothing happened"));
+    }
+
+    #[test]
+    fn of_many_dimensions_those_that_stir_are_shown_and_of_kmote_itself_what_is_wrong() {
+        let names: Vec<_> = (0..8).map(|vector| format!("v{vector}")).collect();
+        let values: Vec<_> = names.iter().map(|name| (name.as_str(), 0, i64::from(name == "v3"))).collect();
+        let idle: Vec<_> = names.iter().map(|name| (name.as_str(), 5, 5)).collect();
+        let view = view(&[
+            ("a.b", "a", "calls/s", &values),
+            ("a.c", "c", "calls/s", &idle),
+            ("netdata.kmote_lost", "netdata.kmote_lost", "calls/s", &[("lost", 0, 0)]),
+            ("netdata.kmote_missed", "netdata.kmote_missed", "calls/s", &[("lost", 0, 2)]),
+        ]);
+        let expected = "\
+kmote
+
+a.b                       v3                    1/s
+a.c                       nothing happened
+netdata.kmote_missed      lost                  2/s
+";
+        assert_eq!(draw(&view, "kmote", NARROW), expected);
     }
 
     #[test]

@@ -57,13 +57,31 @@ pub const GLOBAL: &str = "global";
 /// The section that switches modules on and off.
 pub const PROGRAMS: &str = "ebpf programs";
 
+/// The section, and the file, of filesystems, which are one module of Netdata's plugin and one each of ours.
+pub const FILESYSTEM: &str = "filesystem";
+
 /// Netdata's other names of modules, in `[ebpf programs]` and as file names.
-const ALIASES: &[(&str, &str)] = &[("network viewer", "socket"), ("network", "socket")];
+const ALIASES: &[(&str, &str)] = &[
+    ("network viewer", "socket"),
+    ("network", "socket"),
+    (FILESYSTEM, "ext4"),
+    (FILESYSTEM, "xfs"),
+    (FILESYSTEM, "nfs"),
+    (FILESYSTEM, "zfs"),
+    (FILESYSTEM, "btrfs"),
+];
 
 /// The module that is called so.
 pub fn module(name: &str) -> Option<usize> {
-    let real = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, real)| real);
-    MODULES.iter().position(|module| module.name == real)
+    MODULES.iter().position(|module| module.name == name)
+}
+
+/// The modules that are switched by this name.
+pub fn modules(name: &str) -> impl Iterator<Item = usize> {
+    let is_it = move |module: &Module| {
+        module.name == name || ALIASES.iter().any(|(alias, real)| *alias == name && *real == module.name)
+    };
+    MODULES.iter().enumerate().filter(move |(_, module)| is_it(module)).map(|(place, _)| place)
 }
 
 /// The names of a module's files, without `.conf`: the weaker first.

@@ -116,10 +116,11 @@ impl Layers {
 
     fn entry(&mut self, place: &Place<'_>, key: &str, value: &str) {
         let of = match (place.text.scope, place.section) {
-            (Scope::Main | Scope::Own, keys::PROGRAMS) if keys::module(key).is_some() => {
+            (Scope::Main | Scope::Own, keys::PROGRAMS) if keys::modules(key).next().is_some() => {
                 return self.switch(place, key, value);
             }
             (Scope::Main | Scope::Own, keys::GLOBAL) => None,
+            (Scope::Module(module), keys::FILESYSTEM) => return self.take_out(place, module, key, value),
             (Scope::Module(module), keys::GLOBAL) => keys::module(module.name),
             (Scope::Own, section) if keys::module(section).is_some() => keys::module(section),
             _ => return self.other(place, key, value),
@@ -132,11 +133,21 @@ impl Layers {
 
     /// `[ebpf programs]`
     fn switch(&mut self, place: &Place<'_>, key: &str, value: &str) {
-        let Some(module) = keys::module(key) else { return };
-        let (origin, read) = (origin(place), config::boolean(value));
-        match (read, self.modules.get_mut(module)) {
-            (Some(on), Some(of)) => of.on = Setting::new(on, origin),
-            _ => self.bad(place, key, value, keys::YES_OR_NO, (Some(module), Target::On)),
+        let Some(on) = config::boolean(value) else {
+            let of = keys::modules(key).next();
+            return self.bad(place, key, value, keys::YES_OR_NO, (of, Target::On));
+        };
+        for module in keys::modules(key) {
+            if let Some(of) = self.modules.get_mut(module) {
+                of.on = Setting::new(on, origin(place));
+            }
+        }
+    }
+
+    /// `[filesystem]`, which takes single ones out.
+    fn take_out(&mut self, place: &Place<'_>, module: &Module, key: &str, value: &str) {
+        if key.strip_suffix("dist") == Some(module.name) && config::boolean(value) == Some(false) {
+            self.switch(place, module.name, value);
         }
     }
 
@@ -199,6 +210,10 @@ impl Layers {
     }
 
     fn complain(&mut self, place: &Place<'_>, what: String, instead: Option<(Option<usize>, Target)>) {
+        // One file may be read for several modules.
+        if self.wrong.iter().any(|wrong| wrong.path == place.text.path && wrong.line == place.line) {
+            return;
+        }
         self.wrong.push(Wrong { path: Rc::clone(&place.text.path), line: place.line, what, instead });
     }
 

@@ -314,3 +314,23 @@ fn what_is_printed_is_a_configuration_with_the_same_effect() {
     };
     assert_eq!(values(&again), values(&settings));
 }
+
+#[test]
+fn filesystems_are_switched_together_and_taken_out_singly() {
+    let on = |texts: &[Text]| -> Vec<_> {
+        let (settings, complaints) = effective(texts, &options(&[], &[]));
+        assert_eq!(complaints, Vec::<String>::new());
+        let names = ["ext4", "xfs", "nfs", "zfs", "btrfs"];
+        names.into_iter().filter(|name| of(&settings, name).on.value).collect()
+    };
+    let main = text("user/ebpf.d.conf", Scope::Main, "[ebpf programs]\nfilesystem = yes\n");
+    let own = |name| {
+        let content = "[global]\nlifetime = 300\n[filesystem]\next4dist = yes\nxfsdist = no\n";
+        text("user/ebpf.d/filesystem.conf", Scope::Module(row(name)), content)
+    };
+    assert!(on(&[]).is_empty());
+    assert_eq!(on(std::slice::from_ref(&main)), ["ext4", "xfs", "nfs", "zfs", "btrfs"]);
+    assert_eq!(on(&[main, own("ext4"), own("xfs"), own("nfs")]), ["ext4", "nfs", "zfs", "btrfs"]);
+    assert_eq!(keys::stems(row("xfs")).collect::<Vec<_>>(), ["filesystem", "xfs"]);
+    assert_eq!(keys::stems(row("socket")).collect::<Vec<_>>(), ["network", "socket"]);
+}
