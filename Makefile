@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Thin on purpose: what is done stands beside what it serves.
 
-.PHONY: run test matrix cost dist fuzz format clean
+.PHONY: run test matrix cost dist package fuzz format clean
 
 # Installs what is missing, builds, and collects: ^C ends it.
 run:
@@ -29,6 +29,10 @@ cost:
 dist:
 	.ci/install build
 	cross/dist.sh $(TARGET)
+
+# Debian packages and tarballs of what is in dist/.
+package: dist
+	cross/package.sh $(TARGET)
 
 # Each fuzz target for SECONDS (60). The flags are what cargo-fuzz passes, without its nightly toolchain.
 SECONDS ?= 60
