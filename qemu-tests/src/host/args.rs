@@ -26,7 +26,7 @@ Boots kernels and compares what kmote counts with the work that was done.
   --refresh          look for newer packages even if a kernel is in the cache
   --junit FILE       write the results as JUnit XML
   --console DIR      keep every guest's console output there
-  --timeout SECONDS  for one guest (default 600)
+  --timeout SECONDS  for one guest (default 1800)
   --jobs N           guests at a time (default 2)
 ";
 
@@ -51,7 +51,7 @@ pub struct Args {
 }
 
 pub fn parse(mut parser: lexopt::Parser) -> Result<Args, lexopt::Error> {
-    let mut args = Args { timeout: Duration::from_secs(600), jobs: 2, ..Args::default() };
+    let mut args = Args { timeout: Duration::from_secs(1800), jobs: 2, ..Args::default() };
     while let Some(arg) = parser.next()? {
         match arg {
             Short('h') | Long("help") => args.help = true,
