@@ -10,14 +10,12 @@ struct dcstat {
 COUNTERS(dcstat)
 
 COUNT(reference)
+COUNT(slow)
 
 // The result is the entry that was found, or null.
-AT_RETURN(slow) {
+AT_RETURN(found) {
     struct dcstat *all = counters();
-    if (!all)
-        return 0;
-    ADD(all->slow, 1);
-    if (result == 0)
+    if (all && result == 0)
         ADD(all->miss, 1);
     return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // process: tasks that begin, exec, end and are released, and clones that fail.
-#include "module.bpf.h"
+#include "registers.bpf.h"
 #include "kernel.bpf.h"
 
 struct process {
@@ -46,13 +46,48 @@ PROGRAM(exit) {
 
 COUNT(release)
 
-// kernel_clone(struct kernel_clone_args *): its first field is the flags, since v5.3 (7f192e3cd316).
-PROGRAM_OF(clone_error, fexit) {
-    struct process *all = counters();
+// The flags with which each thread is in a call that makes a task; of what does not fit, an error counts as a
+// process's.
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 256);
+    __type(key, __u64);
+    __type(value, __u64);
+} clones SEC(".maps");
+
+// What only a kernel's addresses have, of 64 bits and of 32, and hardly any flags: the latter is CLONE_IO.
+#define ADDRESS_BITS (1ULL << 63 | 1ULL << 31)
+
+static __always_inline int remember(__u64 flags) {
+    __u64 thread = bpf_get_current_pid_tgid();
+    bpf_map_update_elem(&clones, &thread, &flags, BPF_ANY);
+    return 0;
+}
+
+// kernel_clone(struct kernel_clone_args *), which begins with the flags.
+PROGRAM_OF(clone, fentry) {
     __u64 flags = 0;
-    if (!all || (int)ctx[1] >= 0)
-        return 0;
     bpf_probe_read_kernel(&flags, sizeof(flags), (void *)ctx[0]);
+    return remember(flags);
+}
+
+// Before v5.3 the flags themselves.
+AT_ENTRY_BY_PROBE(clone, 1, 1) {
+    __u64 flags = first;
+    if (first & ADDRESS_BITS)
+        bpf_probe_read_kernel(&flags, sizeof(flags), (void *)(unsigned long)first);
+    return remember(flags);
+}
+
+AT_RETURN(clone_error) {
+    struct process *all = counters();
+    __u64 thread = bpf_get_current_pid_tgid();
+    __u64 *known = bpf_map_lookup_elem(&clones, &thread);
+    __u64 flags = known ? *known : 0;
+    if (known)
+        bpf_map_delete_elem(&clones, &thread);
+    if (!all || (int)result >= 0)
+        return 0;
     if (flags & CLONE_THREAD)
         ADD(all->thread_error, 1);
     else

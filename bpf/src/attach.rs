@@ -4,12 +4,14 @@
 use crate::kernel::{Kernel, Kprobes};
 use crate::sys::{self, Errno, Load, PerfEvent, Runs};
 use kmote_core::hook::{Hook, Mechanism, Refusal, missing};
+use kmote_core::memory::RETURNS;
 use libbpf_sys as raw;
 use std::ffi::{CStr, CString};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The longest name of a program that the kernel keeps.
 const NAME: usize = 15;
@@ -30,7 +32,7 @@ impl Link {
     }
 }
 
-/// A line of ours in `kprobe_events`, on kernels without the kprobe PMU; taken back when dropped.
+/// A line of ours in `kprobe_events`; taken back when dropped.
 #[derive(Debug)]
 struct ProbeLine {
     events: PathBuf,
@@ -122,20 +124,44 @@ fn connect_kprobe(
     at_return: bool,
     program: BorrowedFd<'_>,
 ) -> Result<(OwnedFd, Option<ProbeLine>), Errno> {
-    if let Some(Kprobes::Pmu(pmu, bit)) = kernel.kprobes {
-        let event = PerfEvent::Kprobe { pmu, config: if at_return { bit } else { 0 }, function };
-        return sys::attach_perf_event(event, program).map(|attachment| (attachment, None));
+    let name = function.to_str().map_err(|_| libc::EINVAL)?;
+    // The kernel's own limit of threads inside is one a CPU, or ten; another can be set in tracefs only, since v4.12, up
+    // to 4096.
+    if at_return && let Ok(connected) = connect_line(kernel, &format!("r{RETURNS}"), name, program) {
+        return Ok(connected);
     }
-    let tracefs = kernel.tracefs.as_ref().ok_or(libc::ENOENT)?;
-    let function = function.to_str().map_err(|_| libc::EINVAL)?;
-    let kind = if at_return { 'r' } else { 'p' };
-    let (events, name) =
-        (tracefs.join("kprobe_events"), format!("{}{}_{kind}_{function}", PREFIX, std::process::id()));
+    match kernel.kprobes {
+        Some(Kprobes::Pmu(pmu, bit)) => {
+            let event = PerfEvent::Kprobe { pmu, config: if at_return { bit } else { 0 }, function };
+            sys::attach_perf_event(event, program).map(|attachment| (attachment, None))
+        }
+        _ => connect_line(kernel, if at_return { "r" } else { "p" }, name, program),
+    }
+}
+
+/// Makes a probe by a line in tracefs; `kind` is `p` or `r`, and may have a limit after it.
+fn connect_line(
+    kernel: &Kernel,
+    kind: &str,
+    function: &str,
+    program: BorrowedFd<'_>,
+) -> Result<(OwnedFd, Option<ProbeLine>), Errno> {
+    let events = kernel.tracefs.as_ref().ok_or(libc::ENOENT)?.join("kprobe_events");
+    // Two modules may hook one function, each by a line of its own.
+    let nr = LINES.fetch_add(1, Ordering::Relaxed);
+    let (process, letter) = (std::process::id(), kind.get(..1).unwrap_or_default());
+    let mut name = format!("{PREFIX}{process}_{nr}_{letter}_{function}");
+    name.truncate(MOST_NAME);
     append(&events, &format!("{kind}:kprobes/{name} {function}\n"))?;
     let line = ProbeLine { events, name };
     let id = kernel.tracepoint_id("kprobes", &line.name).ok_or(libc::ENOENT)?;
     Ok((sys::attach_perf_event(PerfEvent::Tracepoint(id), program)?, Some(line)))
 }
+
+/// How many lines were made so far.
+static LINES: AtomicUsize = AtomicUsize::new(0);
+/// The longest name of an event that the kernel takes (MAX_EVENT_NAME_LEN of kernel/trace/trace_probe.h).
+const MOST_NAME: usize = 63;
 
 /// What the names of our lines in `kprobe_events` begin with; our process id follows.
 const PREFIX: &str = "kmote_";
@@ -144,9 +170,6 @@ const PREFIX: &str = "kmote_";
 /// process that lives, stay.
 pub fn sweep(kernel: &Kernel) {
     let Some(events) = kernel.tracefs.as_ref().map(|tracefs| tracefs.join("kprobe_events")) else { return };
-    if kernel.kprobes != Some(Kprobes::Events) {
-        return;
-    }
     for line in fs::read_to_string(&events).unwrap_or_default().lines() {
         if let Some(name) = stale(line, |process| Path::new("/proc").join(process).exists()) {
             let _ = append(&events, &format!("-:kprobes/{name}\n"));
@@ -191,9 +214,9 @@ mod tests {
     fn only_our_own_lines_of_the_dead_are_stale() {
         let lives = |process: &str| process == "7";
         for (line, expected) in [
-            ("p:kprobes/kmote_12_p_vfs_read vfs_read", Some("kmote_12_p_vfs_read")),
-            ("r:kprobes/kmote_12_r_vfs_read vfs_read", Some("kmote_12_r_vfs_read")),
-            ("p:kprobes/kmote_7_p_vfs_read vfs_read", None),
+            ("p:kprobes/kmote_12_0_p_vfs_read vfs_read", Some("kmote_12_0_p_vfs_read")),
+            ("r1024:kprobes/kmote_12_3_r_vfs_read vfs_read", Some("kmote_12_3_r_vfs_read")),
+            ("p:kprobes/kmote_7_0_p_vfs_read vfs_read", None),
             ("p:kprobes/kmote_x vfs_read", None),
             ("p:kprobes/kmote_ vfs_read", None),
             ("p:other/kmote_12_p_vfs_read vfs_read", None),

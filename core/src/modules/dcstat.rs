@@ -39,7 +39,13 @@ const PROBES: &[Probe] = &[
     },
     Probe {
         event: "slow",
-        slots: &[SLOW, MISS],
+        slots: &[SLOW],
+        mode: Mode::Entry,
+        hooks: &[Fentry("d_lookup"), Kprobe("d_lookup")],
+    },
+    Probe {
+        event: "found",
+        slots: &[MISS],
         mode: Mode::Entry,
         // What was not found is told by the result alone.
         hooks: &[FexitResult("d_lookup"), Kretprobe("d_lookup")],

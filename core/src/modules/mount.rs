@@ -2,12 +2,12 @@
 //! mount: how often filesystems are mounted and unmounted, and how often that fails.
 
 use crate::chart::{Chart, Dimension, Kind, Mode, Value};
-use crate::hook::Probe;
+use crate::hook::{Hook, Probe};
 use crate::module::Module;
 
 slots! { MOUNT = "mount", UMOUNT = "umount", MOUNT_ERROR = "mount_error", UMOUNT_ERROR = "umount_error" }
 
-/// Both charts need the calls' results in either mode. Of the newer interface (since v5.2) the last step is counted,
+/// Errors are counted in either mode, as in Netdata. Of the newer interface (since v5.2) the last step is counted,
 /// move_mount(2), which puts a filesystem in its place; a failure of the steps before it is not seen.
 pub(super) const MODULE: Module = Module {
     name: "mount",
@@ -20,20 +20,17 @@ pub(super) const MODULE: Module = Module {
     shares: &[],
 };
 
+const fn probe(event: &'static str, slots: &'static [usize], hooks: &'static [Hook]) -> Probe {
+    Probe { event, slots, mode: Mode::Entry, hooks }
+}
+
+// Calls are counted at their entry: a result that is lost, as kretprobes lose them, costs no call.
 const PROBES: &[Probe] = &[
-    Probe {
-        event: "mounted",
-        slots: &[MOUNT, MOUNT_ERROR],
-        mode: Mode::Entry,
-        hooks: syscall_results!("mount", "move_mount"),
-    },
-    Probe {
-        event: "unmounted",
-        slots: &[UMOUNT, UMOUNT_ERROR],
-        mode: Mode::Entry,
-        // umount2(2) is the kernel's umount; umount(2) without flags is its oldumount.
-        hooks: syscall_results!("umount", "oldumount"),
-    },
+    probe("mounting", &[MOUNT], syscalls!("mount", "move_mount")),
+    probe("mounted", &[MOUNT_ERROR], syscall_results!("mount", "move_mount")),
+    // umount2(2) is the kernel's umount; umount(2) without flags is its oldumount.
+    probe("unmounting", &[UMOUNT], syscalls!("umount", "oldumount")),
+    probe("unmounted", &[UMOUNT_ERROR], syscall_results!("umount", "oldumount")),
 ];
 
 const fn chart(

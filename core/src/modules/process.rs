@@ -4,8 +4,9 @@
 use crate::chart::Kind::{Line, Stacked};
 use crate::chart::{Chart, Dimension, Kind, Mode, Value};
 use crate::delta::Delta;
-use crate::hook::Hook::{Fentry, Fexit, Kprobe, RawTracepoint, Record, Tracepoint};
+use crate::hook::Hook::{Fentry, FexitResult, Kprobe, Kretprobe, RawTracepoint, Record, Tracepoint};
 use crate::hook::Probe;
+use crate::memory::Keep;
 use crate::module::Module;
 use crate::share::{CALLS, Share, look, share};
 
@@ -27,7 +28,7 @@ pub(super) const MODULE: Module = Module {
     probes: PROBES,
     charts: CHARTS,
     table: None,
-    keeps: &[],
+    keeps: &[Keep::Hash { map: "clones", words: (1, 1), entries: 256 }],
     shares: SHARES,
 };
 
@@ -68,11 +69,23 @@ const PROBES: &[Probe] = &[
             Tracepoint("sched", "sched_process_free"),
         ],
     },
+    // Whether a process or a thread is asked for stands in the arguments, whether there will be one in the result.
+    Probe {
+        event: "clone",
+        slots: &[PROCESS_ERROR, THREAD_ERROR],
+        mode: Mode::Return,
+        hooks: &[Fentry("kernel_clone"), Kprobe("kernel_clone"), Kprobe("_do_fork"), Kprobe("do_fork")],
+    },
     Probe {
         event: "clone_error",
         slots: &[PROCESS_ERROR, THREAD_ERROR],
         mode: Mode::Return,
-        hooks: &[Fexit("kernel_clone")],
+        hooks: &[
+            FexitResult("kernel_clone"),
+            Kretprobe("kernel_clone"),
+            Kretprobe("_do_fork"),
+            Kretprobe("do_fork"),
+        ],
     },
 ];
 
