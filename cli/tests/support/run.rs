@@ -38,6 +38,8 @@ fn without_netdata(mut command: Command, arguments: &[&str]) -> Command {
     }
     // Nor what the machine's own Netdata is told by its files.
     command.env("NETDATA_USER_CONFIG_DIR", NOWHERE).env("NETDATA_STOCK_CONFIG_DIR", NOWHERE);
+    // Charts of kmote itself come every ten seconds at most; tests of ticks are about the others.
+    command.env("NETDATA_INTERNALS_MONITORING", "NO");
     command.env("NETDATA_LIB_DIR", NOWHERE.to_owned() + "/nor-this");
     command.args(arguments);
     command
