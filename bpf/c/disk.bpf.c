@@ -26,28 +26,15 @@ struct disk_offsets {
 };
 OFFSETS(disk)
 
-// A request under way. By raw_tp it is known by its address, which nothing changes and which is used again,
-// so that a completion that was not seen leaves nothing for ever: (address, 0). By tp, by where it begins,
-// and whether it has sectors at all, since a flush begins nowhere: (device | EMPTY, sector).
-struct request {
-    __u64 where;
-    __u64 sector;
-};
-
-struct start {
-    __u64 began;
-    // By raw_tp the device, by tp the sectors that are still to be completed.
-    __u64 what;
-};
-
+// When each request that is under way was issued. By raw_tp it is known by its address, which nothing
+// changes; by tp, by where it begins on which device, and whether it has sectors at all, since a flush begins
+// nowhere.
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 4096);
-    __type(key, struct request);
-    __type(value, struct start);
-} disk_starts SEC(".maps");
-
-#define EMPTY (1ULL << 32)
+    __type(key, __u64);
+    __type(value, __u64);
+} starts SEC(".maps");
 
 // include/uapi/linux/major.h: what has no medium of its own.
 #define RAMDISK_MAJOR 1
@@ -58,21 +45,26 @@ static __always_inline int is_counted(__u64 device) {
     return major != RAMDISK_MAJOR && major != LOOP_MAJOR;
 }
 
-static __always_inline int begin(struct disk *all, struct request *request, __u64 what) {
-    struct start start = {.began = bpf_ktime_get_ns(), .what = what};
+static __always_inline int begin(struct disk *all, __u64 request) {
+    __u64 now = bpf_ktime_get_ns();
     // A request that is issued again after a requeue counts from then.
-    if (bpf_map_update_elem(&disk_starts, request, &start, BPF_ANY))
+    if (bpf_map_update_elem(&starts, &request, &now, BPF_ANY))
         ADD(all->lost, 1);
     return 0;
 }
 
-static __always_inline int end(struct disk *all, struct request *request, __u64 device, __u64 began) {
-    __u64 now = bpf_ktime_get_ns();
+static __always_inline int end(struct disk *all, __u64 device, __u64 time) {
     struct disk_row *disk;
-    bpf_map_delete_elem(&disk_starts, request);
+    if (!device) {
+        // The paths of an nvme multipath have no number of their own, nor have commands to no disk.
+        ADD(all->unknown, 1);
+        return 0;
+    }
+    if (!is_counted(device))
+        return 0;
     disk = row(device);
     if (disk)
-        count_latency((struct histogram *)disk, now - began);
+        count_latency((struct histogram *)disk, time);
     else
         ADD(all->lost, 1);
     return 0;
@@ -86,40 +78,29 @@ static __always_inline __u64 device_of(struct disk_offsets *at, __u64 request) {
     return DEVICE(number_at(disk, at->gendisk_major), number_at(disk, at->gendisk_first_minor));
 }
 
-static __always_inline int issued(__u64 address) {
+static __always_inline int issued(__u64 request) {
     struct disk *all = counters();
-    struct disk_offsets *at = offsets();
-    struct request request = {.where = address};
-    __u64 device;
-    if (!all || !at)
-        return 0;
-    device = device_of(at, address);
-    if (!device) {
-        // The paths of an nvme multipath have no number of their own, nor have commands to no disk.
-        ADD(all->unknown, 1);
-        return 0;
-    }
-    return is_counted(device) ? begin(all, &request, device) : 0;
+    return all ? begin(all, request) : 0;
 }
 
 // Up to v5.10 the queue comes first (a54895fa057c).
 PROGRAM_OF(issue, raw_tp2) { return issued(ctx[1]); }
 PROGRAM_OF(issue, raw_tp1) { return issued(ctx[0]); }
 
-// (request, error, bytes). Without a start: not counted, or the end of a sequence of flushes, whose parts
-// are.
+// (request, error, bytes). Without a start it is the end of a sequence of flushes, whose parts are counted.
 PROGRAM_OF(complete, raw_tp3) {
-    struct request request = {.where = ctx[0]};
-    struct start *start = bpf_map_lookup_elem(&disk_starts, &request);
+    __u64 request = ctx[0], bytes = ctx[2], now = bpf_ktime_get_ns();
+    __u64 *start = bpf_map_lookup_elem(&starts, &request);
     struct disk *all = counters();
     struct disk_offsets *at = offsets();
-    __u64 bytes = ctx[2];
     if (!start || !all || !at)
         return 0;
     // A part of it: the rest is still under way.
-    if ((__u32)bytes < number_at(ctx[0], at->request___data_len))
+    if ((__u32)bytes < number_at(request, at->request___data_len))
         return 0;
-    return end(all, &request, start->what, start->began);
+    now -= *start;
+    bpf_map_delete_elem(&starts, &request);
+    return end(all, device_of(at, request), now);
 }
 
 // The records' dev, sector and nr_sector, at offsets 8, 16 and 24, as the row says.
@@ -127,42 +108,30 @@ PROGRAM_OF(complete, raw_tp3) {
 #define RECORD_SECTOR  FIELD(__u64, 16)
 #define RECORD_SECTORS FIELD(__u32, 24)
 
-PROGRAM_OF(issue, tp) {
-    struct request request = {};
-    struct disk *all = counters();
-    __u64 device = RECORD_DEVICE, sectors = RECORD_SECTORS;
-    if (!all)
-        return 0;
-    if (!device) {
-        ADD(all->unknown, 1);
-        return 0;
-    }
-    request.where = sectors ? device : device | EMPTY;
-    request.sector = RECORD_SECTOR;
-    return is_counted(device) ? begin(all, &request, sectors) : 0;
+// One number for all three: of one device no two requests get the same, of two devices hardly ever.
+static __always_inline __u64 place(__u64 device, __u64 sector, __u64 sectors) {
+    return (device << 1 | !sectors) * 0x9e3779b97f4a7c15ULL ^ sector;
 }
 
-PROGRAM_OF(complete, tp) {
-    struct request request = {};
-    struct start rest = {};
-    struct start *start;
+PROGRAM_OF(issue, tp) {
     struct disk *all = counters();
-    __u64 device = RECORD_DEVICE, sectors = RECORD_SECTORS;
-    request.where = sectors ? device : device | EMPTY;
-    request.sector = RECORD_SECTOR;
-    start = bpf_map_lookup_elem(&disk_starts, &request);
+    __u64 device = RECORD_DEVICE;
+    if (!all || !is_counted(device))
+        return 0;
+    return begin(all, place(device, RECORD_SECTOR, RECORD_SECTORS));
+}
+
+// Where only a part completes, which begins where the request did, it is timed to that.
+PROGRAM_OF(complete, tp) {
+    struct disk *all = counters();
+    __u64 device = RECORD_DEVICE, now = bpf_ktime_get_ns();
+    __u64 request = place(device, RECORD_SECTOR, RECORD_SECTORS);
+    __u64 *start = bpf_map_lookup_elem(&starts, &request);
     if (!start || !all)
         return 0;
-    if (sectors >= start->what)
-        return end(all, &request, device, start->began);
-    // A part of it: the rest begins where this ends.
-    rest.began = start->began;
-    rest.what = start->what - sectors;
-    bpf_map_delete_elem(&disk_starts, &request);
-    request.sector += sectors;
-    if (bpf_map_update_elem(&disk_starts, &request, &rest, BPF_ANY))
-        ADD(all->lost, 1);
-    return 0;
+    now -= *start;
+    bpf_map_delete_elem(&starts, &request);
+    return end(all, device, now);
 }
 
 LICENCE;

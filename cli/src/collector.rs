@@ -232,6 +232,11 @@ impl Collector {
         Ok(())
     }
 
+    /// Takes what came for known, and forgets what went, where nobody is told.
+    pub fn settle(&mut self) {
+        self.running.iter_mut().filter_map(|running| running.rows.as_mut()).for_each(Rows::settle);
+    }
+
     /// The last read of each module, slot by slot, where the slot is true: module, slot, total.
     /// Of a table, the rows: a slot is `NAME:SLOT`.
     pub fn totals(&mut self, mut each: impl FnMut(&str, &str, u64)) -> Result<(), Error> {
@@ -249,7 +254,6 @@ impl Collector {
                     each(module.name, &format!("{}:{slot}", row.name), *total);
                 }
             }
-            rows.settle();
         }
         Ok(())
     }

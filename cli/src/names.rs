@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The names of keys, from sysfs: of interrupt lines and of disks. Nothing here allocates.
+//! The names of keys, from sysfs and `/proc/interrupts`: of interrupt lines and of disks. Nothing here allocates.
 
+use crate::interrupts::Finder;
 use kmote_core::table::{Names, clean};
 use std::fs::File;
 use std::io::Read;
@@ -17,14 +18,17 @@ type Place = heapless::String<255>;
 #[derive(Debug)]
 pub struct Namer {
     sysfs: Place,
+    interrupts: Place,
 }
 
 impl Namer {
     /// `prefix` stands before `/sys`.
     pub fn new(prefix: &Path) -> Self {
-        let text = prefix.join("sys");
-        let sysfs = text.to_str().and_then(|text| Place::try_from(text).ok());
-        Self { sysfs: sysfs.unwrap_or_default() }
+        let place = |path| prefix.join(path).to_str().and_then(|text| Place::try_from(text).ok());
+        Self {
+            sysfs: place("sys").unwrap_or_default(),
+            interrupts: place("proc/interrupts").unwrap_or_default(),
+        }
     }
 
     /// The name of a key; by its number alone where sysfs does not know it, or no more.
@@ -36,10 +40,23 @@ impl Namer {
         };
         let read = built.ok().and_then(|()| File::open(path.as_str()).ok()?.read(&mut bytes).ok());
         let text = bytes.get(..read.unwrap_or(0)).unwrap_or_default();
-        match names {
-            Names::Irq => irq(text, key),
-            Names::Disk => disk(text, key),
+        match (names, read) {
+            (Names::Irq, None) => self.listed(key),
+            (Names::Irq, Some(_)) => irq(text, key),
+            (Names::Disk, _) => disk(text, key),
         }
+    }
+
+    /// The name of an interrupt line that sysfs does not have.
+    fn listed(&self, number: u64) -> Name {
+        let (mut finder, mut piece) = (Finder::new(number), [0; 512]);
+        let mut file = File::open(self.interrupts.as_str()).ok();
+        while let Some(length @ 1..) = file.as_mut().and_then(|file| file.read(&mut piece).ok()) {
+            if let Some(handlers) = finder.feed(piece.get(..length).unwrap_or_default()) {
+                return irq(handlers, number);
+            }
+        }
+        irq(b"", number)
     }
 }
 
@@ -85,7 +102,7 @@ mod tests {
         for (actions, number, expected) in [
             ("timer\n", 0, "timer_0"),
             ("nvme0q1\n", 24, "nvme0q1_24"),
-            ("mlx5_comp40@pci:0000:86:00.0\n", 240, "mlx5_comp40_pci_0000_86_00.0_240"),
+            ("mlx5_comp40@pci:0000:86:00.0\n", 240, "mlx5_comp40_pci_0000_86_00_0_240"),
             ("nvme 0 io5\n", 250, "nvme_0_io5_250"),
             ("uhci_hcd:usb1,ehci\n", 16, "uhci_hcd_usb1_ehci_16"),
             ("", 77, "irq_77"),

@@ -172,7 +172,8 @@ impl<'a> Sent<'a> {
         uwrite!(out, "'{}' {} {} ", chart.context, chart.kind.word(), chart.priority)?;
         let options = if row.stage == Stage::Gone { "obsolete" } else { "" };
         uwriteln!(out, "{} '{}' '{}' '{}'", update_every, options, PLUGIN, self.module.name)?;
-        for dimension in chart.dimensions {
+        // What goes needs no dimensions.
+        for dimension in chart.dimensions.iter().filter(|_| row.stage != Stage::Gone) {
             let (multiplier, divisor) = (dimension.multiplier, dimension.divisor);
             uwrite!(out, "DIMENSION '{}' '{}' ", dimension.id, dimension.name)?;
             uwriteln!(out, "{} {} {}", dimension.value.algorithm(), multiplier, divisor)?;

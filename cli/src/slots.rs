@@ -36,6 +36,7 @@ pub fn run(kernel: &Kernel, options: &Options) -> io::Result<()> {
         if let Err(error) = read {
             eprintln!("kmote: {error}");
         }
+        collector.settle();
         if let Some(apps) = collector.apps() {
             apps.read(|error| eprintln!("kmote: {error}"));
             apps.totals(|group, module, slot, total| {

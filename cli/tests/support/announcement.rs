@@ -77,6 +77,16 @@ impl Chart {
         self.options.split(' ').any(|word| word == "obsolete")
     }
 
+    /// Whether another CHART line says the same.
+    pub(super) fn is_declared_as(&self, other: &Self) -> bool {
+        let words = |chart: &Self| {
+            let Self { name, title, units, family, context, kind, plugin, module, .. } = chart.clone();
+            let numbers = (chart.priority, chart.update_every);
+            ([name, title, units, family, context, kind, plugin, module], numbers)
+        };
+        words(self) == words(other)
+    }
+
     /// The dimension of this id.
     pub fn dimension(&self, id: &str) -> Option<&Dimension> {
         self.dimensions.iter().find(|dimension| dimension.id == id)

@@ -56,6 +56,8 @@ enum State {
     Idle,
     /// The chart with this index takes dimensions.
     Announcing(usize),
+    /// The chart with this index is declared again, and this many of its dimensions were; whether something came or went.
+    Repeating(usize, usize, bool),
     /// The chart with this index takes values.
     Updating(usize, Update),
     /// DISABLE was said.
@@ -92,6 +94,9 @@ impl Parser {
             ("END", State::Updating(index, update)) => self.end(arguments, index, update),
             (word, State::Updating(..)) => Err(format!("{word} inside BEGIN")),
             ("DIMENSION", State::Announcing(index)) => self.dimension(arguments, index),
+            ("DIMENSION", State::Repeating(index, place, changed)) => {
+                self.repeated(arguments, index, place, changed)
+            }
             ("DIMENSION", _) => Err("DIMENSION outside CHART".into()),
             ("SET" | "END", _) => Err(format!("{} outside BEGIN", words[0])),
             ("CHART", _) => self.chart(arguments),
@@ -113,12 +118,13 @@ impl Parser {
             }
             Some(index) => {
                 let known = &mut self.stream.charts[index];
-                if known.is_obsolete() == gone {
+                let (was_gone, same) = (known.is_obsolete(), known.is_declared_as(&chart));
+                if was_gone && gone || !was_gone && !gone && !same {
                     return Err(format!("{} is announced twice", chart.id));
                 }
                 *known =
                     Chart { dimensions: known.dimensions.clone(), updates: known.updates.clone(), ..chart };
-                State::Idle
+                if gone { State::Idle } else { State::Repeating(index, 0, was_gone) }
             }
         };
         Ok(())
@@ -134,8 +140,40 @@ impl Parser {
         Ok(())
     }
 
+    /// A chart is declared again when dimensions come or go: all the others must be there, in their order.
+    fn repeated(&mut self, words: &[&str], index: usize, place: usize, changed: bool) -> Result<(), String> {
+        let dimension = Dimension::read(words)?;
+        let goes = words.get(5).is_some_and(|options| options.split(' ').any(|word| word == "obsolete"));
+        let chart = &mut self.stream.charts[index];
+        self.state = match chart.dimensions.iter().position(|known| known.id == dimension.id) {
+            Some(known) if known != place || chart.dimensions[known] != dimension => {
+                return Err(format!("dimension {} of {} is out of place", dimension.id, chart.id));
+            }
+            Some(_) if goes => {
+                chart.dimensions.remove(place);
+                State::Repeating(index, place, true)
+            }
+            Some(_) => State::Repeating(index, place + 1, changed),
+            None => {
+                chart.dimensions.insert(place, dimension);
+                State::Repeating(index, place + 1, true)
+            }
+        };
+        Ok(())
+    }
+
     fn close_announcement(&mut self) -> Result<(), String> {
         match std::mem::take(&mut self.state) {
+            State::Repeating(index, place, changed) => {
+                let chart = &self.stream.charts[index];
+                match chart.dimensions.get(place) {
+                    _ if !changed => Err(format!("{} is announced twice", chart.id)),
+                    Some(missing) if place > 0 => {
+                        Err(format!("{} is declared again without dimension {}", chart.id, missing.id))
+                    }
+                    _ => Ok(()),
+                }
+            }
             State::Announcing(index) if self.stream.charts[index].dimensions.is_empty() => {
                 Err(format!("{} has no dimension", self.stream.charts[index].id))
             }

@@ -98,6 +98,23 @@ fn wrong_announcements_are_caught() {
 }
 
 #[test]
+fn a_chart_is_declared_again_whole_when_dimensions_come_or_go() {
+    let more = COUNTER.replace(" n ", " m ");
+    let gone = more.replace("1 1", "1 1 obsolete");
+    let again = |lines: &str| format!("{CHART}{lines}BEGIN a.b\nSET n = 1\nEND\n");
+    let grown = format!("{CHART}{COUNTER}{LEVEL}{more}");
+    assert_eq!(chart_then(&grown).unwrap().charts[0].dimensions.len(), 3);
+    let shrunk = format!("{grown}{}", again(&format!("{COUNTER}{LEVEL}{gone}")));
+    assert_eq!(chart_then(&shrunk).unwrap().charts[0].dimensions.len(), 2);
+    fault_after_chart(&again(&format!("{COUNTER}{LEVEL}")), 4, "a.b is announced twice");
+    let without = "a.b is declared again without dimension l";
+    fault_after_chart(&again(&format!("{COUNTER}{more}")), 4, without);
+    fault_after_chart(&again(LEVEL), 2, "dimension l of a.b is out of place");
+    fault_after_chart(&CHART.replace("line", "area"), 1, "a.b is announced twice");
+    fault_after_chart(&shrunk.replace("SET n", "SET m"), 10, "SET of the unknown dimension m");
+}
+
+#[test]
 fn obsolete_charts_take_no_values_until_they_come_back() {
     let obsolete = CHART.replace("1 ''", "1 obsolete");
     fault(&obsolete, 1, "a.b is obsolete before it was announced");

@@ -5,11 +5,11 @@ use crate::chart::{Chart, Dimension, Kind, Mode, Value};
 use crate::histogram::{BUCKETS, LABELS};
 use crate::hook::Hook::{RawMembers, Record};
 use crate::hook::{Member, Probe};
-use crate::memory::Keep;
+use crate::memory::{Keep, STARTS};
 use crate::module::Module;
 use crate::table::{Drawn, Names, Table, lost};
 
-// Requests for which there was no room, and those that belong to no disk.
+// Requests for which there was no room, and those that belong to no disk with a number.
 slots! { LOST = "lost", UNKNOWN = "unknown" }
 
 /// Requests of loop devices and ram disks are not counted: what is below them is, or there is nothing.
@@ -37,7 +37,7 @@ pub(super) const MODULE: Module = Module {
         }),
     }),
     keeps: &[
-        Keep::Hash { map: "disk_starts", words: (2, 2), entries: 4096 },
+        Keep::Hash { map: STARTS, words: (1, 1), entries: 4096 },
         Keep::Members {
             map: "disk_offsets",
             members: &[RQ_DISK, QUEUE, QUEUE_DISK, LENGTH, MAJOR, FIRST_MINOR],
