@@ -44,6 +44,8 @@ pub struct Options {
     pub mode: Option<Mode>,
     /// Whether to count by applications, whatever the configuration says.
     pub apps: bool,
+    /// Whether to count by containers and services, whatever the configuration says.
+    pub cgroups: bool,
     /// In what form to write.
     pub format: Format,
     /// Where expositions go; nowhere is stdout.
@@ -117,6 +119,7 @@ impl Options {
             only: None,
             mode: None,
             apps: false,
+            cgroups: false,
             format: Format::Netdata,
             output: None,
             to: None,
@@ -143,6 +146,7 @@ impl Options {
             "help" => self.command = Command::Help,
             "version" => self.command = Command::Version,
             "apps" => self.apps = true,
+            "cgroups" => self.cgroups = true,
             "no-kprobes" => self.kprobes = false,
             "allow-kretprobes" => self.allow_kretprobes = true,
             "no-sandbox" => self.sandbox = false,
@@ -235,7 +239,8 @@ impl Options {
 
     /// The groups of processes, if the arguments ask for them, whatever the configuration says.
     pub fn groups(&self) -> Option<Asked> {
-        self.apps.then(|| Asked::new(&self.directories, None))
+        let (apps, cgroups) = (self.apps, self.cgroups);
+        (apps || cgroups).then(|| Asked::new(&self.directories, apps, cgroups, None))
     }
 }
 

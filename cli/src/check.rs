@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `kmote check`: what can be counted on this machine, by which hook, and why the rest cannot.
 
+use crate::apps::Apps;
 use crate::args::Options;
 use crate::collector::{Collector, Wanted};
 use crate::protocol::Sent;
@@ -50,12 +51,15 @@ pub fn run(kernel: &Kernel, options: &Options) -> Findings {
         let error = errors.iter().find(|error| error.module == module.name);
         rows.extend(module.all_charts().map(|chart| row(module, chart, attached, error, mode)));
     }
-    let memory = collector.attached().filter(|attached| attached.counts()).map(Attached::memory).sum();
+    let maps = collector.attached().filter(|attached| attached.counts()).map(Attached::memory).sum::<u64>();
+    let processes = collector.groups().map(Apps::table);
+    let memory = maps + processes.map_or(0, |(bytes, _)| bytes);
     let works = rows.iter().any(|row| row.standing != Standing::Off);
     if options.points {
         return Findings { text: points(&collector), works };
     }
-    let text = if options.json { json(kernel, memory, &rows) } else { table(kernel, memory, &rows) };
+    let text =
+        if options.json { json(kernel, memory, &rows) } else { table(kernel, memory, processes, &rows) };
     Findings { text, works }
 }
 
@@ -144,12 +148,16 @@ fn offers(kernel: &Kernel) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn table(kernel: &Kernel, memory: u64, rows: &[Row]) -> String {
+fn table(kernel: &Kernel, memory: u64, processes: Option<(u64, usize)>, rows: &[Row]) -> String {
     let mut text = String::new();
     for (name, what) in offers(kernel) {
         let _ = writeln!(text, "{name:<21} {what}");
     }
-    let _ = writeln!(text, "{:<21} {} kB of kernel memory\n", "maps", memory / 1024);
+    let _ = writeln!(text, "{:<21} {} kB of kernel memory", "maps", memory / 1024);
+    if let Some((bytes, processes)) = processes {
+        let _ = writeln!(text, "{:<21} {} kB of it, for {processes}", "processes", bytes / 1024);
+    }
+    text.push('\n');
     let width = rows.iter().map(|row| row.chart.id.len()).max().unwrap_or(0);
     for row in rows {
         let hooks: Vec<_> = row

@@ -198,6 +198,11 @@ impl Collector {
         }
     }
 
+    /// The groups of processes, if they were asked for, to look at.
+    pub const fn groups(&self) -> Option<&Apps> {
+        self.apps.as_ref()
+    }
+
     /// The groups of processes, if they were asked for.
     pub const fn apps(&mut self) -> Option<&mut Apps> {
         self.apps.as_mut()

@@ -30,6 +30,11 @@ pub fn start(collector: &Collector, errors: &[Error]) {
         let bytes: u64 = counting.iter().map(|attached| attached.memory()).sum();
         eprintln!("kmote: {} kB of kernel memory for maps", bytes / 1024);
     }
+    if let Some(apps) = collector.groups() {
+        let (bytes, processes) = apps.table();
+        eprintln!("kmote: {} kB of kernel memory for a table of {processes} processes", bytes / 1024);
+        apps.complaints().iter().for_each(|complaint| eprintln!("kmote: {complaint}"));
+    }
 }
 
 /// The kernel module without which there is nothing of a module to attach.

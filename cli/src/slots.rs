@@ -9,7 +9,7 @@ use std::io::{self, BufRead, Write};
 
 /// Prints a line `hook MODULE EVENT MECHANISM TARGET` for each probe (`hook MODULE EVENT off REASON` for a lost one)
 /// and `ready`; then, for each line of stdin, a line `slot MODULE NAME TOTAL` for each true slot, a line `group MODULE
-/// NAME TOTAL GROUP` for each of a group, and `done`.
+/// NAME TOTAL GROUP` for each of an application's, one `cgroup …` for each of a cgroup's, and `done`.
 pub fn run(kernel: &Kernel, options: &Options) -> io::Result<()> {
     let (mut collector, errors) = Collector::start(kernel, &options.wanted(), options.groups().as_ref());
     let mut out = io::stdout().lock();
@@ -39,8 +39,8 @@ pub fn run(kernel: &Kernel, options: &Options) -> io::Result<()> {
         collector.settle();
         if let Some(apps) = collector.apps() {
             apps.read(|error| eprintln!("kmote: {error}"));
-            apps.totals(|group, module, slot, total| {
-                text += &format!("group {module} {slot} {total} {}\n", String::from_utf8_lossy(group));
+            apps.totals(|kind, name, module, slot, total| {
+                text += &format!("{kind} {module} {slot} {total} {}\n", String::from_utf8_lossy(name));
             });
         }
         out.write_all(text.as_bytes())?;

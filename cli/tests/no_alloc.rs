@@ -44,7 +44,7 @@ fn a_thousand_ticks_allocate_nothing() {
     kmote_bpf::object::quiet();
     let _ = kmote_bpf::sys::raise_locked_memory();
     let kernel = Kernel::ask(Path::new("/"), None);
-    let asked = Asked { file: None, processes: None };
+    let asked = Asked { file: None, apps: true, cgroups: true, processes: None };
     let (mut collector, _) = Collector::start(&kernel, &Wanted::all(MODULES, Mode::Return), Some(&asked));
     collector.keep_what_counts();
     assert!(!collector.is_empty(), "this test attaches programs: run it as root, on a kernel with BPF");

@@ -13,12 +13,18 @@ use ufmt::{uWrite, uwrite, uwriteln};
 pub enum Face<'a> {
     /// An application, by the name that the groups file gives it.
     App(&'a [u8]),
+    /// A container, by its name.
+    Container(&'a [u8]),
+    /// A service, by its unit's name.
+    Service(&'a [u8]),
 }
 
 impl Face<'_> {
     const fn look(self, share: &Share) -> Look {
         match self {
             Self::App(_) => share.app,
+            Self::Container(_) => share.cgroup,
+            Self::Service(_) => share.service,
         }
     }
 
@@ -29,6 +35,8 @@ impl Face<'_> {
                 chart_name(name).try_for_each(|letter| out.write_char(letter))?;
                 out.write_str("_ebpf_")?;
             }
+            Self::Container(name) => write_type(out, "cgroup_", name)?,
+            Self::Service(name) => write_type(out, "systemd_", name)?,
         }
         out.write_str(self.look(share).id)
     }
@@ -36,6 +44,8 @@ impl Face<'_> {
     fn label<W: uWrite>(self, out: &mut W) -> Result<(), W::Error> {
         let (key, name) = match self {
             Self::App(name) => ("app_group", name),
+            Self::Container(name) => ("cgroup_name", name),
+            Self::Service(name) => ("service_name", name),
         };
         uwrite!(out, "CLABEL '{}' '", key)?;
         clean(name).try_for_each(|letter| out.write_char(letter))?;
@@ -49,13 +59,15 @@ impl Face<'_> {
         module: &str,
         share: &Share,
         update_every: u32,
+        obsolete: bool,
     ) -> Result<(), W::Error> {
         let look = self.look(share);
         out.write_str("CHART ")?;
         self.id(out, share)?;
         uwrite!(out, " '' '{}' '{}' '{}' ", share.title, share.units, look.family)?;
         uwrite!(out, "'{}' {} {} {} ", look.context, look.kind.word(), look.priority, update_every)?;
-        uwriteln!(out, "'' '{}' '{}'", PLUGIN, module)?;
+        let options = if obsolete { "obsolete" } else { "" };
+        uwriteln!(out, "'{}' '{}' '{}'", options, PLUGIN, module)?;
         self.label(out)?;
         for ((id, name), value) in look.dimensions.iter().zip(share.values) {
             uwrite!(out, "DIMENSION '{}' '{}' {} ", id, name, value.algorithm())?;
@@ -86,4 +98,11 @@ impl Face<'_> {
         }
         out.write_str("END\n")
     }
+}
+
+/// The type of a chart, in which a dot would end it.
+fn write_type<W: uWrite>(out: &mut W, before: &str, name: &[u8]) -> Result<(), W::Error> {
+    out.write_str(before)?;
+    chart_name(name).try_for_each(|letter| out.write_char(letter))?;
+    out.write_char('.')
 }

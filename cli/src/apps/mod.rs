@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Whose work it was: groups of processes, what they have done, and their charts.
 
+mod cgroups;
 mod draw;
 mod proc;
 
 use crate::collector::Wanted;
 use crate::config::Directories;
 use crate::output::{Full, PAGE, Page};
+use cgroups::{Cgroups, MOST, Stage};
 use draw::Face;
 use kmote_bpf::kernel::Kernel;
 use kmote_bpf::object::{Attached, Error, Phase, prepare_refusal};
 use kmote_bpf::processes::{Buffers, Processes};
 use kmote_core::apps::account::{self, Account, Booked};
+use kmote_core::apps::cgroup::Kind;
 use kmote_core::apps::groups::{BUILT_IN, Faults, Groups, MAX_GROUPS};
 use kmote_core::apps::known::Known;
 use kmote_core::apps::ledger::Ledger;
@@ -33,16 +36,20 @@ pub const BUDGET: u64 = 4 << 20;
 pub struct Asked {
     /// The groups file's text; `None` for that which is built in.
     pub file: Option<Vec<u8>>,
+    /// Whether applications are drawn.
+    pub apps: bool,
+    /// Whether containers and services are.
+    pub cgroups: bool,
     /// How many processes the table is to hold; `None` for as many as the budget allows.
     pub processes: Option<u32>,
 }
 
 impl Asked {
     /// With the user's file, else that which came with Netdata.
-    pub fn new(directories: &Directories, processes: Option<u32>) -> Self {
+    pub fn new(directories: &Directories, apps: bool, cgroups: bool, processes: Option<u32>) -> Self {
         let files =
             [&directories.user, &directories.stock].map(|directory| directory.join("apps_groups.conf"));
-        Self { file: files.into_iter().find_map(|file| fs::read(file).ok()), processes }
+        Self { file: files.into_iter().find_map(|file| fs::read(file).ok()), apps, cgroups, processes }
     }
 
     /// Makes the kernel's table for the modules that are wanted.
@@ -57,7 +64,7 @@ impl Asked {
             Some(processes) => processes as usize + 1,
             None => memory::entries(BUDGET, 1 + words, kernel.cpus),
         };
-        Processes::create(words, most.max(2), false).map_err(|errno| Error {
+        Processes::create(words, most.max(2), self.cgroups).map_err(|errno| Error {
             module: LIFE.name,
             phase: Phase::Prepare,
             cause: prepare_refusal(kernel, errno),
@@ -82,8 +89,10 @@ pub struct Apps {
     ledger: Ledger<'static>,
     booked: Vec<Booked>,
     drawn: Vec<Drawn>,
-    /// When each group's charts were last sent, in microseconds; 0 for never.
-    moments: Vec<u64>,
+    /// Whether applications are drawn.
+    apps: bool,
+    /// When each chart of each application, and of each cgroup, was last sent, in microseconds; 0 for never.
+    moments: [Vec<u64>; 2],
     update_every: u32,
     cpus: usize,
     /// The next group to be sent.
@@ -128,11 +137,17 @@ impl Apps {
             let (totals, changes) = (kept(0, groups * width), kept(0, groups * width));
             Account::new((width, values), totals, changes, kept(0, groups * values))
         };
-        let ledger = Ledger::new(Groups::parse(text), known, account(MAX_GROUPS), account(1));
+        let drawn_cgroups = if asked.cgroups { MOST } else { 1 };
+        let ledger = Ledger::new(Groups::parse(text), known, account(MAX_GROUPS), account(drawn_cgroups));
+        let mut proc = Proc::new(kernel.prefix(), Rc::clone(&processes));
+        proc.cgroups =
+            asked.cgroups.then(|| Box::new(Cgroups::new(kernel.prefix(), processes.notes_cgroups())));
         Self {
             buffers: processes.buffers(),
-            moments: vec![0; MAX_GROUPS * drawn.len()],
-            proc: Proc::new(kernel.prefix(), Rc::clone(&processes)),
+            moments: [if asked.apps { MAX_GROUPS } else { 0 }, drawn_cgroups]
+                .map(|groups| vec![0; groups * drawn.len()]),
+            proc,
+            apps: asked.apps,
             processes,
             ledger,
             booked,
@@ -144,25 +159,38 @@ impl Apps {
         }
     }
 
-    /// What in the groups file could not be taken.
-    pub const fn faults(&self) -> Faults {
-        self.ledger.groups().faults
-    }
-
-    /// Whether /proc tells of processes by the ids that the kernel has for them.
-    pub const fn same_ids(&self) -> bool {
-        self.proc.same_ids()
+    /// What an operator should know at start: what was asked for and is not to be had.
+    pub fn complaints(&self) -> Vec<String> {
+        let Faults { groups, patterns, lines, prefixes } = self.ledger.groups().faults;
+        let counted = [
+            (lines, "lines have no name or no pattern"),
+            (groups, "patterns are of groups beyond the 200th; what they match is counted as other"),
+            (patterns, "patterns are more than there is room for; they are not heeded"),
+            (prefixes, "names or patterns begin with - or +, which means nothing any more"),
+        ];
+        let mut all: Vec<_> = counted
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("apps_groups.conf: {count} {what}"))
+            .collect();
+        if !self.proc.same_ids() {
+            all.push(
+                "/proc is of another PID namespace: groups are found by the names that the kernel notes"
+                    .to_owned(),
+            );
+        }
+        all
     }
 
     /// Bytes of kernel memory that the table takes, and how many processes it holds.
     pub fn table(&self) -> (u64, usize) {
-        let Processes { words, capacity, .. } = *self.processes;
+        let (words, capacity) = (self.processes.words, self.processes.capacity);
         (memory::hash(1 + words, capacity, self.cpus), capacity - 1)
     }
 
     /// Forgets what was sent, and when.
     pub fn forget_sent(&mut self) {
-        self.moments.fill(0);
+        self.moments.iter_mut().for_each(|moments| moments.fill(0));
     }
 
     /// Says in which interval charts are sent.
@@ -176,6 +204,10 @@ impl Apps {
         ledger.begin();
         let read = processes.walk(buffers, |id, entry| ledger.take(id, entry, proc));
         ledger.apps.settle(&self.booked);
+        ledger.cgroups.settle(&self.booked);
+        if let Some(cgroups) = &mut proc.cgroups {
+            cgroups.patrol();
+        }
         if let (Err(errno), false) = (read, self.failed) {
             complain(&Error { module: LIFE.name, phase: Phase::Read, cause: Refusal::Errno(errno) });
         }
@@ -186,45 +218,124 @@ impl Apps {
     /// Writes the next groups' charts, as made of the read at `now` microseconds, until the page is half full; `false`
     /// once there is no more to write.
     pub fn write(&mut self, page: &mut Page, now: u64) -> Result<bool, Full> {
-        let count = self.ledger.groups().count();
-        while self.next < count && page.text().len() < PAGE / 2 {
-            self.write_group(page, now, self.next)?;
+        let apps = if self.apps { self.ledger.groups().count() } else { 0 };
+        let cgroups = self.proc.cgroups.as_ref().map_or(0, |cgroups| usize::from(cgroups.count()));
+        while self.next < apps + cgroups && page.text().len() < PAGE / 2 {
+            match u16::try_from(self.next.wrapping_sub(apps)) {
+                Ok(cgroup) if self.next >= apps => self.write_cgroup(page, now, cgroup)?,
+                _ => self.write_app(page, now, self.next)?,
+            }
             self.next += 1;
         }
         Ok(!page.text().is_empty())
     }
 
-    fn write_group(&mut self, page: &mut Page, now: u64, group: usize) -> Result<(), Full> {
-        let number = u16::try_from(group).unwrap_or(u16::MAX);
-        if !self.ledger.apps.active(number) {
+    fn write_app(&mut self, page: &mut Page, now: u64, group: usize) -> Result<(), Full> {
+        let group = u16::try_from(group).unwrap_or(u16::MAX);
+        let face = Face::App(self.ledger.groups().name(group));
+        let [moments, _] = &mut self.moments;
+        let charts = Charts { drawn: &self.drawn, booked: &self.booked, update_every: self.update_every };
+        charts.write(page, now, face, &self.ledger.apps, group, moments)
+    }
+
+    fn write_cgroup(&mut self, page: &mut Page, now: u64, number: u16) -> Result<(), Full> {
+        let Some(cgroup) = self.proc.cgroups.as_ref().and_then(|cgroups| cgroups.get(number)) else {
+            return Ok(());
+        };
+        let face = match cgroup.kind {
+            Kind::Container => Face::Container(&cgroup.name),
+            Kind::Service => Face::Service(&cgroup.name),
+        };
+        let [_, moments] = &mut self.moments;
+        let charts = Charts { drawn: &self.drawn, booked: &self.booked, update_every: self.update_every };
+        match cgroup.stage {
+            Stage::Living => return charts.write(page, now, face, &self.ledger.cgroups, number, moments),
+            Stage::Resting(_) => return Ok(()),
+            Stage::Gone => charts.give_up(page, face, number, moments)?,
+        }
+        self.ledger.cgroups.forget(number);
+        if let Some(cgroups) = &mut self.proc.cgroups {
+            cgroups.rest(number);
+        }
+        Ok(())
+    }
+
+    /// The totals of everything that has done anything: of applications under `group`, of cgroups under `cgroup`: the
+    /// kind, its name, module, slot, total.
+    pub fn totals(&self, mut each: impl FnMut(&str, &[u8], &str, &str, u64)) {
+        let groups = self.ledger.groups();
+        for group in 0..u16::try_from(groups.count()).unwrap_or(0) {
+            self.totals_of(&self.ledger.apps, group, |module, slot, total| {
+                each("group", groups.name(group), module, slot, total);
+            });
+        }
+        let Some(cgroups) = &self.proc.cgroups else { return };
+        for number in 0..cgroups.count() {
+            let name = cgroups.get(number).map_or(&b"other"[..], |cgroup| &cgroup.name);
+            self.totals_of(&self.ledger.cgroups, number, |module, slot, total| {
+                each("cgroup", name, module, slot, total);
+            });
+        }
+    }
+
+    fn totals_of(&self, account: &Account<'_>, group: u16, mut each: impl FnMut(&str, &str, u64)) {
+        for one in self.booked.iter().filter(|_| account.active(group)) {
+            let slots = one.module.slots.iter().enumerate().take(one.module.shared_slots());
+            for (slot, name) in slots.filter(|(slot, _)| one.live.contains(*slot)) {
+                each(one.module.name, name, account.total(group, one.place + slot));
+            }
+        }
+    }
+}
+
+/// The charts that every group has.
+struct Charts<'a> {
+    drawn: &'a [Drawn],
+    booked: &'a [Booked],
+    update_every: u32,
+}
+
+impl Charts<'_> {
+    /// Writes those of a group, if it has ever done anything; each is declared first when it is new.
+    fn write(
+        &self,
+        page: &mut Page,
+        now: u64,
+        face: Face<'_>,
+        account: &Account<'_>,
+        group: u16,
+        moments: &mut [u64],
+    ) -> Result<(), Full> {
+        if !account.active(group) {
             return Ok(());
         }
-        let face = Face::App(self.ledger.groups().name(number));
-        let moments = self.moments.chunks_exact_mut(self.drawn.len().max(1)).nth(group).unwrap_or_default();
-        for (drawn, last) in self.drawn.iter().zip(moments) {
+        for (drawn, last) in self.drawn.iter().zip(self.moments(group, moments)) {
             let Some(one) = self.booked.get(drawn.booked) else { continue };
-            let value = |nth, value: &_| self.ledger.apps.value(number, one, drawn.first + nth, value);
+            let value = |nth, value: &_| account.value(group, one, drawn.first + nth, value);
             if drawn.share.values.iter().enumerate().all(|(nth, kind)| value(nth, kind).is_none()) {
                 continue;
             }
             if *last == 0 {
-                face.declare(page, one.module.name, drawn.share, self.update_every)?;
+                face.declare(page, one.module.name, drawn.share, self.update_every, false)?;
             }
             face.send(page, drawn.share, now, last, value)?;
         }
         Ok(())
     }
 
-    /// The totals of every group that has done anything: group, module, slot, total.
-    pub fn totals(&self, mut each: impl FnMut(&[u8], &str, &str, u64)) {
-        for group in 0..u16::try_from(self.ledger.groups().count()).unwrap_or(0) {
-            for one in self.booked.iter().filter(|_| self.ledger.apps.active(group)) {
-                let slots = one.module.slots.iter().enumerate().take(one.module.shared_slots());
-                for (slot, name) in slots.filter(|(slot, _)| one.live.contains(*slot)) {
-                    let total = self.ledger.apps.total(group, one.place + slot);
-                    each(self.ledger.groups().name(group), one.module.name, name, total);
-                }
-            }
+    /// Gives up those of a group that is gone.
+    fn give_up(&self, page: &mut Page, face: Face<'_>, group: u16, moments: &mut [u64]) -> Result<(), Full> {
+        for (drawn, last) in
+            self.drawn.iter().zip(self.moments(group, moments)).filter(|(_, last)| **last != 0)
+        {
+            let Some(one) = self.booked.get(drawn.booked) else { continue };
+            face.declare(page, one.module.name, drawn.share, self.update_every, true)?;
+            *last = 0;
         }
+        Ok(())
+    }
+
+    fn moments<'m>(&self, group: u16, moments: &'m mut [u64]) -> &'m mut [u64] {
+        moments.chunks_exact_mut(self.drawn.len().max(1)).nth(group.into()).unwrap_or_default()
     }
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What /proc tells of a process: read when it is first met, no further than it is needed, into memory taken at start.
 
+use super::cgroups::{Cgroups, Text};
 use kmote_bpf::processes::Processes;
+use kmote_core::apps::cgroup::path;
 use kmote_core::apps::entry::Header;
 use kmote_core::apps::ledger::Source;
 use kmote_core::apps::stat;
@@ -27,6 +29,8 @@ pub struct Proc {
     text: Vec<u8>,
     /// Whether the ids there are those of the kernel.
     same_ids: bool,
+    /// The cgroups, if they are asked for.
+    pub cgroups: Option<Box<Cgroups>>,
 }
 
 impl Proc {
@@ -37,7 +41,7 @@ impl Proc {
         path.reserve(32);
         let first = fs::read_link(prefix.join("proc/1/ns/pid"));
         let same_ids = first.is_ok_and(|namespace| namespace.as_os_str() == FIRST_NAMESPACE);
-        Self { processes, entry, path, root, text: vec![0; LONGEST], same_ids }
+        Self { processes, entry, path, root, text: vec![0; LONGEST], same_ids, cgroups: None }
     }
 
     /// Whether the ids in this /proc are those of the kernel. Where they are not, it is not read.
@@ -81,8 +85,11 @@ impl Source for Proc {
         Some(line.trim_ascii_end()).filter(|line| !line.is_empty())
     }
 
-    fn cgroup(&mut self, _process: u32, _id: u64) -> u16 {
-        0
+    fn cgroup(&mut self, process: u32, id: u64) -> u16 {
+        let Some(mut cgroups) = self.cgroups.take() else { return 0 };
+        let number = cgroups.number(id, || Text::from_slice(path(self.read(process, "/cgroup")?)?).ok());
+        self.cgroups = Some(cgroups);
+        number
     }
 
     fn lives(&mut self, process: u32) -> bool {

@@ -17,6 +17,8 @@ pub enum Key {
     Sandbox,
     /// Whether work is counted by applications.
     Apps,
+    /// Whether work is counted by containers and services.
+    Cgroups,
     /// How many processes the kernel's table of them holds.
     Processes,
 }
@@ -27,7 +29,7 @@ impl Key {
         match self {
             Self::UpdateEvery => "a whole number of seconds from 1 to 86400 is wanted",
             Self::Mode => "entry or return is wanted",
-            Self::Kprobes | Self::Sandbox | Self::Apps => YES_OR_NO,
+            Self::Kprobes | Self::Sandbox | Self::Apps | Self::Cgroups => YES_OR_NO,
             Self::Processes => "a whole number of processes from 64 to 1048576 is wanted",
         }
     }
@@ -49,6 +51,7 @@ pub const HEEDED: &[(&str, Key)] = &[
     ("kprobes", Key::Kprobes),
     ("sandbox", Key::Sandbox),
     ("apps", Key::Apps),
+    ("cgroups", Key::Cgroups),
     ("pid table size", Key::Processes),
 ];
 
@@ -114,10 +117,9 @@ const fn ignored(
 }
 
 const IGNORED: &[Ignored] = &[
-    ignored(GLOBAL, &["cgroups"], NO, "kmote does not count by cgroups"),
     ignored(GLOBAL, &["disable apps"], YES, "its new name is apps"),
     // Heeded where they are for all modules.
-    ignored(GLOBAL, &["apps"], NO, "it is for all modules, in ebpf.d.conf or kmote.conf"),
+    ignored(GLOBAL, &["apps", "cgroups"], NO, "it is for all modules, in ebpf.d.conf or kmote.conf"),
     ignored(GLOBAL, &["pid table size"], ANY, "there is one table, of which ebpf.d.conf or kmote.conf tells"),
     ignored(
         GLOBAL,

@@ -30,6 +30,7 @@ pub struct Layers {
     pub kprobes: Setting<bool>,
     pub sandbox: Setting<bool>,
     pub apps: Setting<bool>,
+    pub cgroups: Setting<bool>,
     pub processes: Setting<u32>,
     /// In the order of the table.
     pub modules: Vec<OfModule>,
@@ -67,6 +68,7 @@ impl Default for Layers {
             kprobes: Setting::new(true, Origin::BuiltIn),
             sandbox: Setting::new(true, Origin::BuiltIn),
             apps: Setting::new(false, Origin::BuiltIn),
+            cgroups: Setting::new(false, Origin::BuiltIn),
             processes: Setting::new(AS_MANY_AS_FIT, Origin::BuiltIn),
             modules: MODULES.iter().map(built_in).collect(),
             wrong: Vec::new(),
@@ -177,6 +179,7 @@ impl Layers {
             Key::Kprobes => config::boolean(value).map(|on| self.kprobes = Setting::new(on, origin)),
             Key::Sandbox => config::boolean(value).map(|on| self.sandbox = Setting::new(on, origin)),
             Key::Apps => config::boolean(value).map(|on| self.apps = Setting::new(on, origin)),
+            Key::Cgroups => config::boolean(value).map(|on| self.cgroups = Setting::new(on, origin)),
             Key::Processes => config::number(value, 64, 1 << 20)
                 .map(|processes| self.processes = Setting::new(processes, origin)),
         };

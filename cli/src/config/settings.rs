@@ -79,6 +79,8 @@ pub struct Settings {
     pub sandbox: Setting<bool>,
     /// Whether work is counted by applications.
     pub apps: Setting<bool>,
+    /// Whether work is counted by containers and services.
+    pub cgroups: Setting<bool>,
     /// How many processes the kernel's table of them holds.
     pub processes: Setting<u32>,
     /// In the order of the table.
@@ -114,10 +116,8 @@ impl Settings {
             mode: mode.clone().unwrap_or_else(|| layers.mode.clone()),
             kprobes: switched(options.kprobes, "--no-kprobes", &layers.kprobes),
             sandbox: switched(options.sandbox, "--no-sandbox", &layers.sandbox),
-            apps: match options.apps {
-                true => Setting::new(true, Origin::Argument("--apps")),
-                false => layers.apps.clone(),
-            },
+            apps: turned_on(options.apps, "--apps", &layers.apps),
+            cgroups: turned_on(options.cgroups, "--cgroups", &layers.cgroups),
             processes: layers.processes.clone(),
             update_every,
         }
@@ -126,7 +126,8 @@ impl Settings {
     /// The groups of processes, if they are asked for.
     pub fn groups(&self, directories: &Directories) -> Option<Asked> {
         let processes = Some(self.processes.value).filter(|processes| *processes != AS_MANY_AS_FIT);
-        self.apps.value.then(|| Asked::new(directories, processes))
+        let (apps, cgroups) = (self.apps.value, self.cgroups.value);
+        (apps || cgroups).then(|| Asked::new(directories, apps, cgroups, processes))
     }
 
     /// The modules that run, and how.
@@ -145,6 +146,7 @@ impl Settings {
             Key::Kprobes => yes_or_no(self.kprobes.value).to_owned(),
             Key::Sandbox => yes_or_no(self.sandbox.value).to_owned(),
             Key::Apps => yes_or_no(self.apps.value).to_owned(),
+            Key::Cgroups => yes_or_no(self.cgroups.value).to_owned(),
             Key::Processes => self.processes.value.to_string(),
         }
     }
@@ -154,6 +156,11 @@ impl Settings {
         let on = module.and_then(|module| self.modules.get(module)).is_some_and(|of| of.on.value);
         yes_or_no(on).to_owned()
     }
+}
+
+/// What a switch of the arguments turns on, whatever the files say.
+fn turned_on(on: bool, name: &'static str, setting: &Setting<bool>) -> Setting<bool> {
+    if on { Setting::new(true, Origin::Argument(name)) } else { setting.clone() }
 }
 
 fn on(module: &'static Module, of: &OfModule, options: &Options) -> Setting<bool> {

@@ -25,6 +25,7 @@ pub fn text(settings: &Settings, texts: &[Text], complaints: &[String]) -> Strin
         (Key::Kprobes, &settings.kprobes.origin),
         (Key::Sandbox, &settings.sandbox.origin),
         (Key::Apps, &settings.apps.origin),
+        (Key::Cgroups, &settings.cgroups.origin),
         (Key::Processes, &settings.processes.origin),
     ];
     for (key, origin) in origins {

@@ -198,7 +198,7 @@ fn every_bad_interval_is_refused() {
 
 #[test]
 fn keys_without_meaning_are_said_once_and_not_when_they_change_nothing() {
-    let content = "[global]\n cgroups = yes\n lifetime = 300\n lifetime = 60\n frobnicate = 1\n\
+    let content = "[global]\n disable apps = no\n lifetime = 300\n lifetime = 60\n frobnicate = 1\n\
                    [ebpf programs]\n network connections = yes\n dns = no\n\
                    [syscalls]\n msync = no\n fsync = yes\n[zoo]\n lion = 1\n";
     let texts = [
@@ -210,7 +210,7 @@ fn keys_without_meaning_are_said_once_and_not_when_they_change_nothing() {
     assert_eq!(
         complaints,
         [
-            "user/ebpf.d.conf:2: cgroups = yes: kmote does not count by cgroups",
+            "user/ebpf.d.conf:2: disable apps = no: its new name is apps",
             "user/ebpf.d.conf:4: lifetime = 60: kmote runs until it is stopped",
             "user/ebpf.d.conf:5: frobnicate: there is no such key here; it is passed over",
             "user/ebpf.d.conf:7: network connections = yes: kmote does not list connections",
@@ -228,13 +228,14 @@ fn groups_of_processes_are_asked_for_by_netdatas_keys() {
         assert_eq!(complaints, Vec::<String>::new());
         let nowhere = || "/nowhere".into();
         let nowhere = Directories { user: nowhere(), stock: nowhere(), by_netdata: false, state: nowhere() };
-        settings.groups(&nowhere).map(|asked| asked.processes)
+        settings.groups(&nowhere).map(|asked| (asked.apps, asked.cgroups, asked.processes))
     };
     assert_eq!(asked("", &[]), None);
-    assert_eq!(asked("", &["--apps"]), Some(None));
-    assert_eq!(asked("[global]\n apps = yes\n pid table size = 32768\n", &[]), Some(None));
-    assert_eq!(asked("[global]\n apps = yes\n pid table size = 500\n", &[]), Some(Some(500)));
-    assert_eq!(asked("[global]\n apps = no\n", &["--apps"]), Some(None));
+    assert_eq!(asked("", &["--apps"]), Some((true, false, None)));
+    assert_eq!(asked("", &["--cgroups"]), Some((false, true, None)));
+    assert_eq!(asked("[global]\n cgroups = yes\n pid table size = 32768\n", &[]), Some((false, true, None)));
+    assert_eq!(asked("[global]\n apps = yes\n pid table size = 500\n", &[]), Some((true, false, Some(500))));
+    assert_eq!(asked("[global]\n apps = no\n", &["--apps"]), Some((true, false, None)));
 }
 
 /// The keys that releases 1.31 to 2.10 of Netdata set in their stock files (in our words), as a user has them who copied the

@@ -38,6 +38,14 @@ impl Netdata {
         Self::start_in(folder, free_port())
     }
 
+    /// The same with a configuration of the plugin.
+    pub fn start_configured(configuration: &str) -> Self {
+        let folder = folders();
+        symlink(KMOTE, folder.path().join("plugins/kmote.plugin")).unwrap();
+        fs::write(folder.path().join("conf/kmote.conf"), configuration).unwrap();
+        Self::start_in(folder, free_port())
+    }
+
     /// Starts it without any plugin, as a parent that takes streams with this key.
     pub fn start_parent(key: &str) -> Self {
         let folder = folders();

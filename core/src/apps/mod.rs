@@ -2,6 +2,7 @@
 //! Attribution: whose work was it.
 
 pub mod account;
+pub mod cgroup;
 pub mod entry;
 pub mod groups;
 pub mod known;

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::counters::Counter::Tasks;
+use super::counters::Counter::{Tasks, TasksNow};
 use super::kmote::{Kmote, PROGRAM};
 use super::run::{Run, Subject};
 use super::{FORKS, PAUSED_FORKS, sys};
@@ -24,10 +24,17 @@ alpha: alpha*\n\
 beta: 'be ta) (x'\n\
 gamma: gamma\n\
 bytes: \xff\xfe\x80x\n";
+/// Where cgroups are mounted on every machine.
+const CGROUPS: &str = "/sys/fs/cgroup";
 /// Processes that live for about a millisecond, in one interval.
 const SHORT: u64 = 2000;
 /// How often a scene is played when the kernel's own counter says that something else was going on too.
 const TRIES: usize = 5;
+
+/// Two cgroups, and what kmote calls them.
+const SERVICE: (&str, &str) = ("system.slice/web.service", "cgroup web");
+const CONTAINER: (&str, &str) =
+    ("docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "cgroup 0123456789ab");
 
 /// Totals by group and slot.
 type Figures = BTreeMap<(String, String), u64>;
@@ -96,6 +103,20 @@ const SCENES: &[Scene] = &[
         done: &[("alpha", [3, 1, 4]), ("other", [2, 0, 1])],
     },
     Scene {
+        name: "in a service's cgroup",
+        play: |_| inside(SERVICE.0, 5),
+        done: &[("alpha", [5, 1, 6]), (SERVICE.1, [5, 1, 6]), ("other", [1, 0, 0])],
+    },
+    Scene {
+        name: "in a container's cgroup",
+        play: |_| inside(CONTAINER.0, 6),
+        done: &[("alpha", [6, 1, 7]), (CONTAINER.1, [6, 1, 7]), ("other", [1, 0, 0])],
+    },
+];
+
+/// What takes long: by the best hooks only.
+const CROWDS: &[Scene] = &[
+    Scene {
         name: "2000 short processes of a group",
         play: |_| {
             for _ in 0..SHORT {
@@ -133,6 +154,14 @@ const SCENES: &[Scene] = &[
 /// Runs one of the programs, which forks so often.
 fn run(name: &str, count: u64) {
     sys::reap(sys::fork(|| sys::exec(&format!("{HOME}/{name}"), &format!("{FORKS}{count}"))));
+}
+
+/// The same in a cgroup, which is left before kmote can ask whose it was.
+fn inside(cgroup: &str, count: u64) {
+    sys::reap(sys::fork(|| {
+        fs::write(format!("{CGROUPS}/{cgroup}/cgroup.procs"), "0").unwrap();
+        sys::exec(&format!("{HOME}/alpha-one"), &format!("{FORKS}{count}"))
+    }));
 }
 
 /// The same without exec.
@@ -217,8 +246,14 @@ impl Stage {
         ] {
             let _ = symlink("/init", format!("{HOME}/{name}"));
         }
+        if !fs::exists(format!("{CGROUPS}/cgroup.procs")).unwrap() {
+            sys::mount("none", CGROUPS, "cgroup2", "").unwrap();
+        }
+        for (cgroup, _) in [SERVICE, CONTAINER] {
+            fs::create_dir_all(format!("{CGROUPS}/{cgroup}")).unwrap();
+        }
         let mut command = Command::new(PROGRAM);
-        command.args(["slots", "--apps", "--modules", MODULES]).args(options);
+        command.args(["slots", "--apps", "--cgroups", "--modules", MODULES]).args(options);
         command.env("NETDATA_USER_CONFIG_DIR", HOME);
         Kmote::start_command(&mut command).map(|kmote| Self { kmote })
     }
@@ -254,6 +289,7 @@ fn figure(line: &str) -> Option<((String, String), u64)> {
     match kind {
         "slot" if !slot.starts_with("apps ") => Some(((String::new(), slot), total)),
         "group" => Some(((words.next()?.to_owned(), slot), total)),
+        "cgroup" => Some(((format!("cgroup {}", words.next()?), slot), total)),
         _ => None,
     }
 }
@@ -267,7 +303,8 @@ impl Run {
             match Stage::open(options) {
                 Err(reason) => self.send(subject, "kmote slots --apps", "ready", "", Outcome::Failed, reason),
                 Ok(mut stage) => {
-                    for scene in SCENES {
+                    let crowds = if kind.is_empty() { CROWDS } else { &[] };
+                    for scene in SCENES.iter().chain(crowds) {
                         self.scene(Subject { work: scene.name, ..subject }, scene, &mut stage);
                     }
                     self.equal(subject, "exit status", &"exit status: 0", &stage.kmote.finish());
@@ -277,13 +314,15 @@ impl Run {
     }
 
     fn scene(&mut self, subject: Subject, scene: &Scene, stage: &mut Stage) {
-        let sum = |nth: usize| scene.done.iter().map(|(_, done)| done[nth]).sum::<u64>();
+        let of_apps = scene.done.iter().filter(|(name, _)| !name.starts_with("cgroup "));
+        let forks = of_apps.map(|(_, done)| done[0]).sum::<u64>();
         for attempt in 1..=TRIES {
-            let (before, tasks) = (stage.read(), Tasks.read());
+            let counters = || [Tasks, TasksNow].map(|counter| counter.read().unwrap_or(0));
+            let (before, [tasks, now]) = (stage.read(), counters());
             (scene.play)(stage);
-            let made = Tasks.read().zip(tasks).map(|(after, before)| (after - before) as u64);
             let after = stage.settled();
-            if made.is_some_and(|made| made != sum(0)) && attempt < TRIES {
+            // Kernel threads come, and after minutes of idleness they go.
+            if counters() != [tasks + forks as i64, now] && attempt < TRIES {
                 continue;
             }
             return self.compare_figures(subject, scene, &before, &after);
@@ -296,7 +335,15 @@ impl Run {
             let of = |figures: &Figures| figures.get(&key).copied().unwrap_or(0);
             of(after) - of(before)
         };
-        for group in ["other", "alpha", "beta", "gamma", "\u{fffd}\u{fffd}\u{fffd}x", "bytes"] {
+        let cgroups = [SERVICE.1, CONTAINER.1];
+        for group in cgroups.into_iter().chain([
+            "other",
+            "alpha",
+            "beta",
+            "gamma",
+            "\u{fffd}\u{fffd}\u{fffd}x",
+            "bytes",
+        ]) {
             let done = scene.done.iter().find(|(name, _)| *name == group).map_or([0; 3], |(_, done)| *done);
             let seen = ["process process", "process exec", "process exit"].map(|slot| grown(group, slot));
             if done != [0; 3] || seen != [0; 3] {
@@ -310,16 +357,24 @@ impl Run {
         }
         let slots = after.keys().filter(|(group, _)| group.is_empty()).map(|(_, slot)| slot.as_str());
         let total = |slot: &str| after[&(String::new(), slot.to_owned())];
-        let sum = |slot: &str| {
-            after
-                .iter()
-                .filter(|((group, of), _)| !group.is_empty() && of == slot)
-                .map(|(_, total)| total)
-                .sum::<u64>()
+        let sum = |slot: &str, kind: fn(&str) -> bool| {
+            let of_kind =
+                after.iter().filter(|((group, of), _)| !group.is_empty() && of == slot && kind(group));
+            of_kind.map(|(_, total)| total).sum::<u64>()
         };
         for slot in slots {
             // From the first event on, not in this scene alone.
-            self.equal(subject, &format!("{slot}: sum over all groups"), &total(slot), &sum(slot));
+            let all = [
+                sum(slot, |group| !group.starts_with("cgroup ")),
+                sum(slot, |group| group.starts_with("cgroup ")),
+            ];
+            let expected = format!("{:?}", [total(slot); 2]);
+            self.equal(
+                subject,
+                &format!("{slot}: sums over groups, cgroups"),
+                &expected,
+                &format!("{all:?}"),
+            );
         }
     }
 }
