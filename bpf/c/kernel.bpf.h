@@ -9,6 +9,11 @@
 // include/linux/socket.h
 #define AF_INET  2
 #define AF_INET6 10
+#define MSG_PEEK 2
+
+// include/uapi/linux/in.h
+#define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
 
 // include/net/tcp_states.h
 #define TCP_ESTABLISHED 1

@@ -79,15 +79,25 @@ PROGRAM_OF(connect_v6, raw_tp) { return connecting_v6((int)ctx[2], family_of(ctx
 PROGRAM_OF(connect_v4, tp) { return connecting_v4(FIELD(int, 20), FIELD(__u16, 28)); }
 PROGRAM_OF(connect_v6, tp) { return connecting_v6(FIELD(int, 20), FIELD(__u16, 28)); }
 
-// tcp_cleanup_rbuf(socket, copied): called before each wait for data too, with nothing copied yet.
-AT_ENTRY(received, 2, 2) {
+static __always_inline int received_bytes(int bytes) {
     struct socket *all = counters();
-    int copied = (int)first;
-    if (!all || copied <= 0)
+    if (!all || bytes <= 0)
         return 0;
     ADD(all->received, 1);
-    ADD(all->received_bytes, copied);
+    ADD(all->received_bytes, bytes);
     return 0;
+}
+
+// tcp_cleanup_rbuf(socket, copied): called before each wait for data too, with nothing copied yet.
+AT_ENTRY(received, 2, 2) { return received_bytes((int)first); }
+
+// The record of a message that was sent or received, its fields where the row says: bytes, or an error below 0.
+#define IS_OF(number) (FIELD(__u16, 18) == (number))
+#define MESSAGE_BYTES FIELD(int, 20)
+
+PROGRAM_OF(received, tp) {
+    int is_peek = FIELD(int, 24) & MSG_PEEK;
+    return IS_OF(IPPROTO_TCP) && !is_peek ? received_bytes(MESSAGE_BYTES) : 0;
 }
 
 AT_RETURN(receive_error) {
@@ -108,6 +118,8 @@ static __always_inline int sent_bytes(int bytes) {
 }
 
 AT_RETURN_BY_FEXIT(sent) { return sent_bytes((int)result); }
+
+PROGRAM_OF(sent, tp) { return IS_OF(IPPROTO_TCP) ? sent_bytes(MESSAGE_BYTES) : 0; }
 
 // tcp_sendpage(socket, page, offset, size, flags)
 AT_RETURN(sent_page) { return sent_bytes((int)result); }
@@ -137,6 +149,11 @@ static __always_inline int udp_received_bytes(int bytes) {
 // skb_consume_udp(socket, buffer, bytes): below 0 when the datagram was only looked at.
 AT_ENTRY(udp_received, 3, 3) { return udp_received_bytes((int)first); }
 
+PROGRAM_OF(udp_received, tp) {
+    int is_peek = FIELD(int, 24) & MSG_PEEK;
+    return IS_OF(IPPROTO_UDP) && !is_peek ? udp_received_bytes(MESSAGE_BYTES) : 0;
+}
+
 AT_RETURN_BY_PROBE(udp_received) { return udp_received_bytes((int)result); }
 
 AT_RETURN(udp_receive_error) {
@@ -160,6 +177,18 @@ static __always_inline int udp_sent_bytes(__u64 bytes) {
 AT_ENTRY(udp_sent, 1, 3) { return family_of(first) == AF_INET ? udp_sent_bytes(second) : 0; }
 
 AT_ENTRY(udp6_sent, 3, 3) { return udp_sent_bytes(first); }
+
+static __always_inline int udp_sent_by(int family, int wanted, int bytes) {
+    return family == wanted && bytes >= 0 ? udp_sent_bytes(bytes) : 0;
+}
+
+PROGRAM_OF(udp_sent, tp) {
+    return IS_OF(IPPROTO_UDP) ? udp_sent_by(FIELD(__u16, 16), AF_INET, MESSAGE_BYTES) : 0;
+}
+
+PROGRAM_OF(udp6_sent, tp) {
+    return IS_OF(IPPROTO_UDP) ? udp_sent_by(FIELD(__u16, 16), AF_INET6, MESSAGE_BYTES) : 0;
+}
 
 AT_RETURN(udp_send_error) {
     struct socket *all = counters();

@@ -5,7 +5,7 @@ use crate::chart::{Chart, Dimension, Kind, Mode, Value};
 use crate::hook::Hook::{
     self, All, Fentry, FexitResult, Kprobe, Kretprobe, RawTracepoint, Record, Tracepoint,
 };
-use crate::hook::{NOWHERE, Probe};
+use crate::hook::{Field, NOWHERE, Probe};
 use crate::module::Module;
 use crate::share::{CALLS, Share, look, share};
 
@@ -51,6 +51,9 @@ const fn entry(event: &'static str, slots: &'static [usize], hooks: &'static [Ho
 const fn error(event: &'static str, slots: &'static [usize], hooks: &'static [Hook]) -> Probe {
     Probe { event, slots, mode: Mode::Return, hooks }
 }
+
+/// Fields of the records of sock_send_length and sock_recv_length, since v6.3.
+const MESSAGE: &[Field] = &[("family", 16), ("protocol", 18), ("ret", 20), ("flags", 24)];
 
 const PROBES: &[Probe] = &[
     // By the change of state before the call that takes the connection, since that call waits and needs a return hook.
@@ -115,6 +118,7 @@ const PROBES: &[Probe] = &[
         &[
             Fentry("skb_consume_udp"),
             Kprobe("skb_consume_udp"),
+            Record("sock", "sock_recv_length", MESSAGE),
             All(&[Kretprobe("udp_recvmsg"), Kretprobe("udpv6_recvmsg")]),
         ],
     ),
@@ -126,11 +130,20 @@ const PROBES: &[Probe] = &[
             All(&[Kretprobe("udp_recvmsg"), Kretprobe("udpv6_recvmsg")]),
         ],
     ),
-    entry("udp_sent", &[UDP_SENT, UDP_SENT_BYTES], &[Fentry("udp_sendmsg"), Kprobe("udp_sendmsg")]),
+    entry(
+        "udp_sent",
+        &[UDP_SENT, UDP_SENT_BYTES],
+        &[Fentry("udp_sendmsg"), Kprobe("udp_sendmsg"), Record("sock", "sock_send_length", MESSAGE)],
+    ),
     entry(
         "udp6_sent",
         &[UDP_SENT, UDP_SENT_BYTES],
-        &[Fentry("udpv6_sendmsg"), Kprobe("udpv6_sendmsg"), NOWHERE],
+        &[
+            Fentry("udpv6_sendmsg"),
+            Kprobe("udpv6_sendmsg"),
+            NOWHERE,
+            Record("sock", "sock_send_length", MESSAGE),
+        ],
     ),
     error(
         "udp_send_error",

@@ -15,6 +15,7 @@ pub mod kmote;
 mod mechanism;
 pub mod place;
 pub mod remains;
+pub mod ring;
 pub mod run;
 mod stream;
 pub mod sys;

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::thread::sleep;
 use std::time::Duration;
 
+use super::ring::Ring;
 use super::sys::{self, Mapping};
 
 #[derive(Default)]
@@ -18,6 +19,7 @@ pub struct Place {
     pub file: Option<File>,
     pub mapping: Option<Mapping>,
     pub zombie: Option<i32>,
+    pub ring: Option<Ring>,
     /// Serial number of the disk that the steps work on.
     pub disk: String,
 }
