@@ -83,12 +83,14 @@ impl Typed {
         in_pieces(&file, layout.strings, layout.strings_length, |piece| {
             strings.feed(piece, &wanted.0, &mut offsets);
         })?;
+        let index = in_order(&offsets);
         in_pieces(&file, layout.types, layout.types_length, |piece| {
-            types.records(piece, |record| note(record, &offsets, &mut ids, &mut prototypes));
+            types.records(piece, |record| note(record, &index, &mut ids, &mut prototypes));
         })?;
         types = Types::default();
+        let index = in_order(&prototypes);
         in_pieces(&file, layout.types, layout.types_length, |piece| {
-            types.records(piece, |record| count_parameters(record, &prototypes, &mut parameters));
+            types.records(piece, |record| count_parameters(record, &index, &mut parameters));
         })?;
         Ok(Self { ids, parameters })
     }
@@ -155,10 +157,25 @@ fn open(path: &Path) -> io::Result<(File, Layout)> {
     Ok((file, layout))
 }
 
+/// Numbers and their places, by the numbers; 0 is none. There are a hundred thousand records to look up.
+fn in_order(numbers: &[u32]) -> Vec<(u32, usize)> {
+    let places = numbers.iter().copied().enumerate().map(|(place, number)| (number, place));
+    let mut index: Vec<_> = places.filter(|(number, _)| *number != 0).collect();
+    index.sort_unstable();
+    index
+}
+
+/// The places of a number.
+fn places(index: &[(u32, usize)], number: u32) -> impl Iterator<Item = usize> {
+    let first = index.partition_point(|(known, _)| *known < number);
+    let rest = index.get(first..).unwrap_or_default().iter();
+    rest.take_while(move |(known, _)| *known == number).map(|(_, place)| *place)
+}
+
 /// Takes the ids of a wanted function and of its prototype, of the first of several.
-fn note(record: &Record, offsets: &[u32], ids: &mut [u32], prototypes: &mut [u32]) {
+fn note(record: &Record, index: &[(u32, usize)], ids: &mut [u32], prototypes: &mut [u32]) {
     let Some(prototype) = record.prototype() else { return };
-    let place = offsets.iter().position(|offset| *offset == record.name);
+    let place = places(index, record.name).next();
     let found = place.and_then(|place| ids.get_mut(place).zip(prototypes.get_mut(place)));
     if let Some((id @ 0, refers)) = found {
         (*id, *refers) = (record.id, prototype);
@@ -166,10 +183,13 @@ fn note(record: &Record, offsets: &[u32], ids: &mut [u32], prototypes: &mut [u32
 }
 
 /// Functions may share a prototype.
-fn count_parameters(record: &Record, prototypes: &[u32], parameters: &mut [Option<usize>]) {
+fn count_parameters(record: &Record, index: &[(u32, usize)], parameters: &mut [Option<usize>]) {
     let Some(count) = record.parameters() else { return };
-    let of = prototypes.iter().zip(parameters).filter(|(prototype, _)| **prototype == record.id);
-    of.for_each(|(_, parameters)| *parameters = Some(count));
+    for place in places(index, record.id) {
+        if let Some(parameters) = parameters.get_mut(place) {
+            *parameters = Some(count);
+        }
+    }
 }
 
 fn in_pieces(file: &File, start: u64, length: u64, mut each: impl FnMut(&[u8])) -> io::Result<()> {

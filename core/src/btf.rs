@@ -5,6 +5,8 @@
 //! string section goes by once, then the type section, in pieces of any size. The format is the kernel's
 //! `Documentation/bpf/btf.rst`, version 1.
 
+use crate::sieve::Sieve;
+
 /// Bytes of the header that are read.
 pub const HEADER: usize = 24;
 
@@ -52,34 +54,39 @@ pub struct Strings {
     name: [u8; 64],
     length: usize,
     offset: u32,
+    sieve: Sieve,
 }
 
 impl Default for Strings {
     fn default() -> Self {
-        Self { name: [0; 64], length: 0, offset: 0 }
+        Self { name: [0; 64], length: 0, offset: 0, sieve: Sieve::default() }
     }
 }
 
 impl Strings {
     /// Reads one more piece; puts the offset of each name seen of `wanted`, which is sorted, into `offsets`.
-    pub fn feed(&mut self, piece: &[u8], wanted: &[&str], offsets: &mut [u32]) {
-        for &byte in piece {
-            if byte == 0 {
-                self.settle(wanted, offsets);
-                self.offset = self.offset.wrapping_add(self.length as u32).wrapping_add(1);
-                self.length = 0;
-                continue;
-            }
-            if let Some(place) = self.name.get_mut(self.length) {
-                *place = byte;
-            }
-            self.length = self.length.saturating_add(1);
+    pub fn feed(&mut self, mut piece: &[u8], wanted: &[&str], offsets: &mut [u32]) {
+        while let Some(end) = piece.iter().position(|byte| *byte == 0) {
+            self.take(&piece[..end]);
+            self.settle(wanted, offsets);
+            self.offset = self.offset.wrapping_add(self.length as u32).wrapping_add(1);
+            self.length = 0;
+            piece = &piece[end + 1..];
         }
+        self.take(piece);
     }
 
-    fn settle(&self, wanted: &[&str], offsets: &mut [u32]) {
+    /// Takes a part of a name; of a name that is too long, the beginning.
+    fn take(&mut self, part: &[u8]) {
+        let room = self.name.get_mut(self.length..).unwrap_or_default();
+        let fits = part.len().min(room.len());
+        room[..fits].copy_from_slice(&part[..fits]);
+        self.length = self.length.saturating_add(part.len());
+    }
+
+    fn settle(&mut self, wanted: &[&str], offsets: &mut [u32]) {
         let Some(name) = self.name.get(..self.length) else { return };
-        if let Ok(place) = wanted.binary_search_by(|want| want.as_bytes().cmp(name))
+        if let Some(place) = self.sieve.find(wanted, name)
             && let Some(offset) = offsets.get_mut(place)
         {
             *offset = self.offset;

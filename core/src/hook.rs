@@ -279,8 +279,10 @@ impl Hook {
             return Some(refusal);
         }
         let (known, refusal) = match self {
+            // Only what the BTF lacks is looked for in the long list of all symbols.
             Self::Fentry(name) | Self::Fexit(name) | Self::FexitResult(name) => {
-                (kernel.typed_function(name), untyped(name, kernel))
+                let absent = kernel.typed_function(name) == Known::Absent;
+                return absent.then(|| untyped(name, kernel));
             }
             Self::Kprobe(name) | Self::Kretprobe(name) => (kernel.function(name), missing(name, kernel)),
             // Raw tracepoints are listed nowhere for certain: the trial tells.
@@ -333,9 +335,10 @@ pub fn missing(function: &str, kernel: &impl Kernel) -> Refusal {
 
 /// Why the kernel's BTF lacks a function: those of modules are not in it.
 fn untyped(function: &str, kernel: &impl Kernel) -> Refusal {
-    match (home::of(function), kernel.function(function)) {
-        (Some(_), Known::Absent) => missing(function, kernel),
-        (Some(module), _) if kernel.loaded(module) == Known::Present => Refusal::InModule(module),
+    let Some(module) = home::of(function) else { return Refusal::NoTypedFunction };
+    match kernel.function(function) {
+        Known::Absent => missing(function, kernel),
+        _ if kernel.loaded(module) == Known::Present => Refusal::InModule(module),
         _ => Refusal::NoTypedFunction,
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Which functions occur in the text of `/proc/kallsyms`.
 
+use crate::sieve::Sieve;
+
 /// The longest name that is looked for; longer names in the stream are passed over.
 const LONGEST: usize = 63;
 
@@ -11,6 +13,7 @@ pub struct Scanner {
     kind: u8,
     name: [u8; LONGEST],
     length: usize,
+    sieve: Sieve,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +26,8 @@ enum Column {
 
 impl Default for Scanner {
     fn default() -> Self {
-        Self { column: Column::Address, kind: 0, name: [0; LONGEST], length: 0 }
+        let sieve = Sieve::default();
+        Self { column: Column::Address, kind: 0, name: [0; LONGEST], length: 0, sieve }
     }
 }
 
@@ -34,7 +38,7 @@ impl Scanner {
             match (self.column, byte) {
                 (_, b'\n') => {
                     self.settle(wanted, found);
-                    *self = Self::default();
+                    (self.column, self.length) = (Column::Address, 0);
                 }
                 (Column::Address, b' ') => self.column = Column::Kind,
                 (Column::Kind, b' ') => self.column = Column::Name,
@@ -60,13 +64,13 @@ impl Scanner {
         *self = Self::default();
     }
 
-    fn settle(&self, wanted: &[&str], found: &mut [bool]) {
+    fn settle(&mut self, wanted: &[&str], found: &mut [bool]) {
         let is_text = matches!(self.kind, b't' | b'T' | b'w' | b'W');
         let Some(name) = self.name.get(..self.length).filter(|_| is_text && self.column == Column::Name)
         else {
             return;
         };
-        if let Ok(place) = wanted.binary_search_by(|want| want.as_bytes().cmp(name))
+        if let Some(place) = self.sieve.find(wanted, name)
             && let Some(mark) = found.get_mut(place)
         {
             *mark = true;

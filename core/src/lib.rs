@@ -25,6 +25,7 @@ pub mod modules;
 pub mod percpu;
 pub mod ratio;
 pub mod share;
+pub mod sieve;
 pub mod state;
 pub mod table;
 pub mod throttle;

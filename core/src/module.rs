@@ -119,7 +119,21 @@ pub const fn check(modules: &[Module]) {
         assert!(!module.charts.is_empty(), "a module draws something");
         check_probes(module);
         check_charts(module, modules, m);
+        check_table(module);
         m += 1;
+    }
+}
+
+const fn check_table(module: &Module) {
+    let Some(table) = module.table else { return };
+    assert!(!table.slots.is_empty() && table.capacity > 0, "a table has slots and room");
+    check_slots(table.needs, module);
+    if let Drawn::Dimension { chart, divisor } = table.drawn {
+        let mut c = 0;
+        while c < module.charts.len() && !equal(module.charts[c].id, chart) {
+            c += 1;
+        }
+        assert!(c < module.charts.len() && divisor != 0, "the keys are drawn in a chart of the module");
     }
 }
 

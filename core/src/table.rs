@@ -3,9 +3,6 @@
 
 use crate::chart::{Chart, Dimension, Kind, Mode};
 
-/// The most counters a key has: the buckets of a histogram.
-pub const MAX_ROW: usize = 24;
-
 /// Counters of keys that are only known at run time: an IRQ, a disk, an array.
 ///
 /// The kernel side is a hash map named `<module>_rows`, from a 64-bit key to a structure of 64-bit counters.
