@@ -161,8 +161,18 @@ impl Kernel {
         match () {
             () if self.lockdown.as_deref() == Some("confidentiality") => Refusal::Lockdown,
             () if sys::locked_memory().is_some() && !sys::accounts_to_cgroups() => Refusal::LockedMemory,
+            () if self.perf_wants_admin() && !self.capable(21) => {
+                Refusal::NoCapability("CAP_SYS_ADMIN (kernel.perf_event_paranoid is above 2)")
+            }
             () => Refusal::Policy,
         }
+    }
+
+    /// Debian's and Android's kernels keep perf from everybody but the administrator when this setting is above 2.
+    fn perf_wants_admin(&self) -> bool {
+        let text =
+            fs::read_to_string(self.prefix.join("proc/sys/kernel/perf_event_paranoid")).unwrap_or_default();
+        text.trim().parse::<i32>().is_ok_and(|level| level > 2)
     }
 
     /// What an errno of loading a program means.
@@ -172,6 +182,8 @@ impl Kernel {
             // Raw tracepoints came with 4.17, trampolines with 5.5: an unknown program type is invalid.
             libc::EINVAL if mechanism == Mechanism::RawTracepoint => Refusal::NotBuilt,
             libc::ENOENT => Refusal::NotTraceable,
+            // Not the program's fault.
+            libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOSPC => Refusal::Errno(errno),
             _ => Refusal::Verifier(errno),
         }
     }

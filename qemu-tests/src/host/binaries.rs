@@ -23,12 +23,13 @@ pub fn build(arch: Arch) -> Result<Binaries, String> {
 fn with_cargo(target: &str) -> Result<Binaries, String> {
     let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let variable = format!("CARGO_TARGET_{}_RUSTFLAGS", target.replace('-', "_").to_uppercase());
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root()).env(variable, "-C target-feature=+crt-static");
-    command.args(["build", "--release", "--locked", "--target", target, "-p", "kmote", "-p", "qemu-tests"]);
-    run(&mut command)?;
-    let release = folder.join(target).join("release");
-    Ok(Binaries { kmote: release.join("kmote"), guest: release.join("qemu-tests") })
+    let build = |package: &str, profile: &str| {
+        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(root()).env(&variable, "-C target-feature=+crt-static");
+        command.args(["build", "--locked", "--target", target, "--package", package, "--profile", profile]);
+        run(&mut command).map(|_| folder.join(target).join(profile).join(package))
+    };
+    Ok(Binaries { kmote: build("kmote", "release")?, guest: build("qemu-tests", "guest")? })
 }
 
 fn with_cross(target: &str) -> Result<Binaries, String> {
