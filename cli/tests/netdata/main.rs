@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod anew;
 mod work;
 
 use std::collections::BTreeSet;

@@ -124,6 +124,11 @@ impl Netdata {
         text.lines().filter(|line| line.contains(&wanted)).map(sample).collect()
     }
 
+    /// Writes a file into its folder of configuration.
+    pub fn configure(&self, file: &str, text: &str) {
+        fs::write(self.folder.path().join("conf").join(file), text).unwrap();
+    }
+
     /// The running collectors that it started.
     pub fn collectors(&self) -> Vec<u32> {
         children(self.child.id(), &fs::canonicalize(KMOTE).unwrap())
