@@ -2,14 +2,17 @@
 //! BPF programs that do nothing, attached by bare system calls, and what the kernel says of any program.
 #![allow(unsafe_code)]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{Error, Read, Result};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 
 use kmote_core::btf::{HEADER, Layout, Strings, Types};
 use kmote_core::hook::{Hook, Mechanism};
+use kmote_core::modules::MODULES;
 use libc::c_long;
 
 use super::sys::{Walk, next_id};
@@ -33,6 +36,13 @@ fn owned(result: c_long) -> Result<File> {
     }
     // SAFETY: a descriptor that the kernel has just made; nobody else has it.
     Ok(unsafe { File::from_raw_fd(result as i32) })
+}
+
+/// Before v5.11 BPF counts as locked memory, of which a process may have 64 kB.
+pub fn lock_any_memory() {
+    let limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `limit` is ours for the time of the call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const limit) }, 0);
 }
 
 /// Two 32-bit fields, the first at the lower address.
@@ -230,18 +240,27 @@ pub fn program(id: u32) -> Option<Program> {
     Program::of(&bpf(PROG_GET_FD_BY_ID, &attr).ok()?).ok()
 }
 
-/// The id of a function in the kernel's BTF.
+/// The id of a function that some module of kmote hooks, in the kernel's BTF.
 pub fn function(name: &str) -> Option<u32> {
+    static IDS: OnceLock<BTreeMap<&str, u32>> = OnceLock::new();
+    IDS.get_or_init(|| functions().unwrap_or_default()).get(name).copied()
+}
+
+fn functions() -> Option<BTreeMap<&'static str, u32>> {
+    let probes = MODULES.iter().flat_map(|module| module.probes);
+    let places = probes.flat_map(|probe| probe.hooks).flat_map(Hook::places);
+    let names: Vec<_> = places.filter_map(Hook::function).collect::<BTreeSet<_>>().into_iter().collect();
     let file = File::open("/sys/kernel/btf/vmlinux").ok()?;
     let mut header = [0; HEADER];
     file.read_exact_at(&mut header, 0).ok()?;
     let layout = Layout::parse(&header)?;
-    let (mut strings, mut types, mut offsets, mut ids) = (Strings::default(), Types::default(), [0], [0]);
+    let (mut offsets, mut ids) = (vec![0; names.len()], vec![0; names.len()]);
+    let (mut strings, mut types) = (Strings::default(), Types::default());
     in_pieces(&file, layout.strings, layout.strings_length, |piece| {
-        strings.feed(piece, &[name], &mut offsets);
+        strings.feed(piece, &names, &mut offsets);
     })?;
     in_pieces(&file, layout.types, layout.types_length, |piece| types.feed(piece, &offsets, &mut ids))?;
-    (ids[0] != 0).then_some(ids[0])
+    Some(names.into_iter().zip(ids).filter(|(_, id)| *id != 0).collect())
 }
 
 /// In pieces, since memory once taken makes every later fork of this process dearer.

@@ -67,7 +67,10 @@ fn qemu(boot: &Boot, initrd: &Path) -> Command {
     command.arg("-m").arg(boot.memory.to_string());
     command.arg("-smp").arg(format!("{},maxcpus={}", boot.cpus, boot.maxcpus));
     command.arg("-kernel").arg(boot.kernel).arg("-initrd").arg(initrd);
-    command.arg("-append").arg(format!("console={} panic=-1 quiet {}", machine.console, machine.words));
+    // The guest's clock may run far ahead of a disk while it waits for it.
+    let patience = if boot.icount { "nvme_core.io_timeout=1000000" } else { "" };
+    let words = format!("console={} panic=-1 quiet {} {patience}", machine.console, machine.words);
+    command.arg("-append").arg(words);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

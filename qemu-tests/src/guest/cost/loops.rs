@@ -17,7 +17,7 @@ use crate::workloads;
 /// How often a piece of work is done.
 const TIMES: usize = 200;
 /// How often it is measured; the least counts, since ticks and RCU only ever add.
-pub const REPEATS: usize = 6;
+pub const REPEATS: usize = 4;
 
 /// A piece of work, and what must be there before it.
 struct Piece {

@@ -9,6 +9,7 @@ mod tick;
 use kmote_core::chart::Mode;
 use kmote_core::modules::MODULES;
 
+use super::bpf;
 use super::run::{Run, Subject};
 use crate::row::Outcome;
 use event::Variant;
@@ -28,6 +29,10 @@ const VARIANTS: [Variant; 6] = [
 
 impl Run {
     pub fn cost(&mut self) {
+        bpf::lock_any_memory();
+        if let Err(error) = self.place.in_memory("ext4-4k") {
+            println!("no disk in memory: {error}");
+        }
         let wanted: Vec<_> = MODULES.iter().filter(|module| self.wants(module.name)).collect();
         for module in wanted {
             VARIANTS.iter().for_each(|variant| self.event_cost(module, variant));
