@@ -104,7 +104,7 @@ fn netdata_shows_applications_with_their_label() {
         "\"family\": \"processes\"",
         "\"chart_type\": \"stacked\"",
         "\"priority\": 20161",
-        "\"app_group\": \"other\"",
+        "\"app_group\":\"other\"",
         "\"calls\": { \"name\": \"calls\" }",
     ] {
         assert!(text.contains(part), "no {part} in\n{text}");
