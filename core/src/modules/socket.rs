@@ -88,11 +88,24 @@ const PROBES: &[Probe] = &[
             Record("sock", "inet_sock_set_state", &[("newstate", 20), ("family", 28)]),
         ],
     ),
-    entry("received", &[RECEIVED, RECEIVED_BYTES], &[Fentry("tcp_cleanup_rbuf"), Kprobe("tcp_cleanup_rbuf")]),
+    // The tracepoint does not see splice.
+    entry(
+        "received",
+        &[RECEIVED, RECEIVED_BYTES],
+        &[
+            Fentry("tcp_cleanup_rbuf"),
+            Kprobe("tcp_cleanup_rbuf"),
+            Record("sock", "sock_recv_length", MESSAGE),
+        ],
+    ),
     error("receive_error", &[RECEIVE_ERROR], &[FexitResult("tcp_recvmsg"), Kretprobe("tcp_recvmsg")]),
     // A socket that does not wait takes less than it is given: by fexit, which costs as little as fentry, bytes are what
     // it took; by kprobe what it was given.
-    entry("sent", &[SENT, SENT_BYTES], &[FexitResult("tcp_sendmsg"), Kprobe("tcp_sendmsg")]),
+    entry(
+        "sent",
+        &[SENT, SENT_BYTES],
+        &[FexitResult("tcp_sendmsg"), Kprobe("tcp_sendmsg"), Record("sock", "sock_send_length", MESSAGE)],
+    ),
     // sendfile and splice had a way of their own before v6.5.
     entry(
         "sent_page",
