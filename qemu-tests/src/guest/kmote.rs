@@ -2,10 +2,12 @@
 //! kmote under test: `kmote slots` as a child, asked for a reading by a line.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::OwnedFd;
+use std::io::{BufRead, BufReader};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use super::calls::{call, text};
 
 pub const PROGRAM: &str = "/kmote";
 
@@ -25,8 +27,8 @@ pub struct HookLine {
 
 pub struct Kmote {
     child: Child,
-    input: ChildStdin,
-    // A socket, from which std takes by recv(2): how often it must, no one knows beforehand, and kmote counts read(2).
+    // Sockets, into which we send and from which std receives: kmote counts read(2) and write(2).
+    input: UnixStream,
     lines: BufReader<UnixStream>,
     pub hooks: Vec<HookLine>,
 }
@@ -41,12 +43,12 @@ impl Kmote {
 
     /// The same with a command that the caller has prepared.
     pub fn start_command(command: &mut Command) -> Result<Self, String> {
-        let (output, theirs) = UnixStream::pair().map_err(|e| e.to_string())?;
-        let spawned = command.stdin(Stdio::piped()).stdout(OwnedFd::from(theirs)).spawn();
-        // Ours alone: its end must be seen.
-        command.stdout(Stdio::null());
-        let mut child = spawned.map_err(|e| format!("{PROGRAM}: {e}"))?;
-        let input = child.stdin.take().unwrap();
+        let pair = || UnixStream::pair().map_err(|e| e.to_string());
+        let ((input, their_input), (output, their_output)) = (pair()?, pair()?);
+        let spawned = command.stdin(OwnedFd::from(their_input)).stdout(OwnedFd::from(their_output)).spawn();
+        // Theirs alone: its end must be seen.
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let child = spawned.map_err(|e| format!("{PROGRAM}: {e}"))?;
         let mut kmote = Self { child, input, lines: BufReader::new(output), hooks: Vec::new() };
         loop {
             match kmote.line() {
@@ -67,7 +69,8 @@ impl Kmote {
 
     /// Asks for one reading, as it is written.
     pub fn read_lines(&mut self) -> Result<Vec<String>, String> {
-        self.input.write_all(b"\n").map_err(|e| format!("kmote's stdin: {e}"))?;
+        let line = [self.input.as_raw_fd().into(), text(c"\n"), 1, libc::MSG_NOSIGNAL.into(), 0, 0];
+        call(libc::SYS_sendto, &line).map_err(|e| format!("kmote's stdin: {e}"))?;
         let mut lines = Vec::new();
         loop {
             let Some(line) = self.line() else { return Err("kmote slots ended in a reading".to_owned()) };

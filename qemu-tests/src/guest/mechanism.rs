@@ -126,7 +126,7 @@ impl Run {
                     let mechanism = probe.hooks.iter().find(|h| fits(h.mechanism(), subject.mechanism));
                     let family = mechanism.map_or("", |h| h.mechanism().family());
                     let excuse = self.excused_hook(family, module.name, probe.event);
-                    let (outcome, why) = match excuse.or_else(|| absent(probe)) {
+                    let (outcome, why) = match excuse.or_else(|| absent(probe, subject.mechanism)) {
                         Some(excuse) => (Outcome::Skipped, format!("{excuse}; {reason}")),
                         // By choice: see hook::Refusal::InModule.
                         None if reason.contains("from being unloaded") || away(reason) => {
@@ -226,12 +226,14 @@ impl Run {
     }
 }
 
-/// An excuse for a probe of tracepoints only, of which this kernel has none.
-fn absent(probe: &Probe) -> Option<String> {
+/// An excuse for a probe that the mechanism hooks by tracepoints only, of which this kernel has none.
+fn absent(probe: &Probe, mechanism: &str) -> Option<String> {
     let is_tracepoint = |m: Mechanism| matches!(m, Mechanism::RawTracepoint | Mechanism::Tracepoint);
     let categories: Vec<_> = fs::read_dir("/sys/kernel/tracing/events").ok()?.flatten().collect();
     let exists = |name: &str| categories.iter().any(|category| category.path().join(name).exists());
-    let none = probe.hooks.iter().all(|hook| is_tracepoint(hook.mechanism()) && !exists(hook.target()));
+    let hooks = probe.hooks.iter().filter(|hook| !hook.places().is_empty());
+    let mut fitting = hooks.filter(|hook| fits(hook.mechanism(), mechanism));
+    let none = fitting.all(|hook| is_tracepoint(hook.mechanism()) && !exists(hook.target()));
     none.then(|| "this kernel has no such tracepoint".to_owned())
 }
 
