@@ -13,6 +13,7 @@ mod faults;
 mod interruptions;
 pub mod kmote;
 mod mechanism;
+mod nfs;
 pub mod place;
 pub mod remains;
 pub mod ring;

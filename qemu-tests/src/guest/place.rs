@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, ErrorKind, Result};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
 
+use super::nfs;
 use super::ring::Ring;
 use super::sys::{self, Mapping};
 
@@ -71,11 +72,14 @@ impl Place {
             return;
         }
         load_modules(&format!("/later/{disk}"));
-        let (target, disks) = (format!("/mnt/{disk}"), nvme_disks());
-        let Some((device, _)) = disks.iter().find(|(_, serial)| serial == disk) else { return };
-        fs::create_dir_all(&target).unwrap();
-        match sys::mount(&format!("/dev/{device}"), &target, disk, "") {
+        let target = format!("/mnt/{disk}");
+        let mounted = match (disk, self.mounted.get("ext4-4k")) {
+            ("nfs", Some(served)) => nfs::serve_and_mount(served, &target),
+            _ => mount_disk(disk, &target),
+        };
+        match mounted {
             Ok(()) => drop(self.mounted.insert(disk.to_owned(), target)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => println!("mount {disk}: {error}"),
         }
     }
@@ -165,6 +169,13 @@ impl Place {
             self.file().read_exact_at(&mut buffer, page * 4096).unwrap();
         }
     }
+}
+
+fn mount_disk(disk: &str, target: &str) -> Result<()> {
+    let disks = nvme_disks();
+    let (device, _) = disks.iter().find(|(_, serial)| serial == disk).ok_or(ErrorKind::NotFound)?;
+    fs::create_dir_all(target)?;
+    sys::mount(&format!("/dev/{device}"), target, disk, "")
 }
 
 /// Loads all modules of a folder, in the order of their names.

@@ -12,8 +12,13 @@ use super::modules::{Module, Modules};
 const NEEDED: [&str; 2] = ["nvme", "ext4"];
 
 /// What a module of kmote waits for, and is loaded when its turn comes: in `/later/NAME`.
-const LATER: [(&str, &[&str]); 4] =
-    [("xfs", &["xfs"]), ("btrfs", &["btrfs"]), ("disk", &["null_blk"]), ("mdflush", &["brd", "raid1"])];
+const LATER: [(&str, &[&str]); 5] = [
+    ("xfs", &["xfs"]),
+    ("btrfs", &["btrfs"]),
+    ("nfs", &["nfs", "nfsv4", "nfsd"]),
+    ("disk", &["null_blk"]),
+    ("mdflush", &["brd", "raid1"]),
+];
 
 /// The static programs of one architecture.
 #[derive(Clone, Debug)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! ext4, xfs, btrfs: files read, written, opened and synced, and reads that take a known time.
+//! ext4, xfs, btrfs and nfs: files read, written, opened and synced, and reads that take a known time.
 //!
 //! The sum over an operation's buckets is the number of operations; a name with a star stands for it.
 
@@ -22,6 +22,12 @@ const SLOW: u64 = 2;
 /// Near the lower end of the bucket from 1 to 2 s: a busy machine only makes it longer.
 const DELAY: Duration = Duration::from_millis(1100);
 
+// All at once inside of the function: told apart by thread, and the kernel has a record for each return.
+const READ_AT_ONCE: &[(&str, Expected)] =
+    &[("read_*", Exactly(THREADS)), ("read_21", Exactly(THREADS)), ("read_lost", Exactly(0))];
+const SLOWLY: &[(&str, Expected)] =
+    &[("read_*", Exactly(SLOW)), ("read_21", Exactly(SLOW)), ("read_lost", Exactly(0))];
+
 type Slots = [(&'static str, Expected); 8];
 
 const fn slots(read: u64, write: u64, open: u64, sync: u64) -> Slots {
@@ -42,8 +48,53 @@ pub fn disk(module: &str) -> &'static str {
     match module {
         "xfs" => "xfs",
         "btrfs" => "btrfs",
+        "nfs" => "nfs",
         _ => "ext4-4k",
     }
+}
+
+/// Of nfs, the fourth operation is a look at attributes. Opens are those of version 4, of a name that the client knows.
+pub fn nfs_steps() -> Vec<Step> {
+    const fn slots(read: u64, write: u64, open: u64, attribute: u64) -> Slots {
+        [
+            ("read_*", Exactly(read)),
+            ("write_*", Exactly(write)),
+            ("open_*", Exactly(open)),
+            ("attribute_*", Exactly(attribute)),
+            ("read_lost", Exactly(0)),
+            ("write_lost", Exactly(0)),
+            ("open_lost", Exactly(0)),
+            ("attribute_lost", Exactly(0)),
+        ]
+    }
+    const NONE: Slots = slots(0, 0, 0, 0);
+    const WRITTEN: Slots = slots(0, PAGES, 0, 0);
+    const READ: Slots = slots(PAGES, 0, 0, 0);
+    const OPENED: Slots = slots(0, 0, OPENS, 0);
+    const LOOKED_AT: Slots = slots(0, 0, 0, OPENS);
+    let step = |name, prepare, work, expect| Step {
+        name,
+        disk: Some("nfs"),
+        cpus: 1,
+        prepare,
+        work,
+        expect,
+        counters: Vec::new(),
+    };
+    vec![
+        step("nothing", nothing, wait, &NONE),
+        step("64 pages written", fresh, |p| p.write(PAGES), &WRITTEN),
+        step("64 pages read", cold, |p| p.read(PAGES), &READ),
+        step("23 opens", fresh, open, &OPENED),
+        step("23 looks at attributes", fresh, look, &LOOKED_AT),
+        step("8 threads read for 1.1 s", warm, read_at_once, READ_AT_ONCE),
+        step("2 reads of 1.1 s", warm, read_slowly, SLOWLY),
+    ]
+}
+
+fn look(place: &mut Place) {
+    let path = place.path();
+    (0..OPENS).for_each(|_| drop(std::fs::metadata(&path).unwrap()));
 }
 
 pub fn steps(module: &str) -> Vec<Step> {
@@ -54,11 +105,6 @@ pub fn steps(module: &str) -> Vec<Step> {
     const SYNCED: Slots = slots(0, SYNCS, 0, SYNCS);
     // A write that must be on the disk when it ends syncs by itself: one operation inside another.
     const WRITTEN_THROUGH: Slots = slots(0, SYNCS, 1, SYNCS);
-    // All at once inside of the function: told apart by thread, and the kernel has a record for each return.
-    const READ_AT_ONCE: &[(&str, Expected)] =
-        &[("read_*", Exactly(THREADS)), ("read_21", Exactly(THREADS)), ("read_lost", Exactly(0))];
-    const SLOWLY: &[(&str, Expected)] =
-        &[("read_*", Exactly(SLOW)), ("read_21", Exactly(SLOW)), ("read_lost", Exactly(0))];
     let disk = disk(module);
     let step = |name, prepare, work, expect| Step {
         name,

@@ -109,6 +109,7 @@ pub fn steps(module: &str, mode: Mode) -> Vec<Step> {
         ("process", Mode::Return) => process::refusals(),
         ("cachestat", Mode::Entry) => cachestat::steps(),
         ("ext4" | "xfs" | "btrfs", Mode::Entry) => filesystem::steps(module),
+        ("nfs", Mode::Entry) => filesystem::nfs_steps(),
         ("softirq", Mode::Entry) => softirq::steps(),
         ("fd", Mode::Entry) => fd::steps(),
         ("fd", Mode::Return) => fd::refused_steps(),
@@ -129,7 +130,7 @@ pub fn steps(module: &str, mode: Mode) -> Vec<Step> {
 /// The disk that a module's steps work on, where it is one module's own.
 pub fn disk(module: &str) -> Option<&'static str> {
     match module {
-        "ext4" | "xfs" | "btrfs" => Some(filesystem::disk(module)),
+        "ext4" | "xfs" | "nfs" | "btrfs" => Some(filesystem::disk(module)),
         // No disk, but kernel modules that must be there when kmote starts.
         "mdflush" => Some("mdflush"),
         _ => None,
@@ -195,7 +196,7 @@ mod tests {
     use kmote_core::modules::MODULES;
 
     /// What no kernel of the matrix has: OpenZFS is in none of Debian's kernels.
-    const NOWHERE: [&str; 2] = ["zfs", "nfs"];
+    const NOWHERE: [&str; 1] = ["zfs"];
 
     /// Whether an expectation speaks of a slot; that of a sum over buckets speaks of each of them. What is lost cannot
     /// be made to be lost by a known number.
