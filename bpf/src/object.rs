@@ -227,6 +227,18 @@ impl Attached {
         self.module.memory(self.cpus) + hooked.sum::<u64>() * memory::RETURN_HOOK
     }
 
+    /// How many of its programs are attached so that the kernel takes long to detach them: it waits for every task to leave
+    /// a trampoline, and for every CPU to have seen that a perf event is gone. Raw tracepoints go at once.
+    pub fn slow(&self) -> usize {
+        let outcomes = self.module.probes.iter().zip(&self.outcomes);
+        let slow = outcomes.filter_map(|(probe, outcome)| {
+            let outcome = outcome.as_ref()?;
+            let mechanism = probe.hooks.get(outcome.hook?)?.mechanism();
+            (mechanism != Mechanism::RawTracepoint).then_some(outcome.links.len())
+        });
+        slow.sum()
+    }
+
     /// How often its programs ran, all together, where the kernel counts that.
     pub fn runs(&self) -> Runs {
         let links = self.outcomes.iter().flatten().flat_map(|outcome| &outcome.links);

@@ -68,6 +68,8 @@ const ARCHITECTURE: Option<u32> = {
 const CALLS: &[libc::c_long] = &[
     libc::SYS_bpf,
     libc::SYS_brk,
+    // For the child that detaches; without execve it can only be what we are.
+    libc::SYS_clone,
     libc::SYS_clock_gettime,
     libc::SYS_close,
     libc::SYS_exit,

@@ -349,6 +349,21 @@ pub fn usage() -> Usage {
     Usage { user: microseconds(usage.ru_utime), system: microseconds(usage.ru_stime) }
 }
 
+/// Makes a child that shares all our descriptors; true in the child.
+pub fn fork() -> Result<bool, Errno> {
+    // SAFETY: kmote has one thread, so the child's copy of its memory is whole; the other arguments are none.
+    checked(unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) } as i32)
+        .map(|child| child == 0)
+}
+
+/// Closes stdin, stdout and stderr, for whoever waits at their other ends.
+pub fn close_standard() {
+    for fd in 0..=2 {
+        // SAFETY: nothing in this process uses them any more; an error means that one was closed already.
+        unsafe { libc::close(fd) };
+    }
+}
+
 /// Lets this process lock as much memory as it likes; before 5.11 the kernel charges maps to that limit.
 pub fn raise_locked_memory() -> Result<(), Errno> {
     let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };

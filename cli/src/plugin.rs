@@ -15,6 +15,7 @@ use crate::sink::Sink;
 use crate::stream::{self, Parent};
 use kmote_bpf::kernel::Kernel;
 use kmote_bpf::sandbox::Needs;
+use kmote_bpf::sys;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -80,7 +81,9 @@ pub fn run(kernel: &Kernel, settings: &Settings, options: &Options, breaker: Bre
         if run.lifeline.asks_anew() {
             eprintln!("kmote: SIGHUP: ends, to be started anew with the configuration of then");
         }
-        run.send(sink.end()).and(ending)
+        let ending = run.send(sink.end()).and(ending);
+        run.leave();
+        ending
     };
     match ending {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Ending::Asked),
@@ -117,7 +120,30 @@ pub(crate) struct Run<'a> {
     complaints: Complaints,
 }
 
+/// More programs than these are detached by a child: the kernel takes a tenth of a second for one.
+const FEW: usize = 2;
+
 impl Run<'_> {
+    /// Ends the run. Whoever waits for our end does not wait until all is detached, which takes seconds where many
+    /// functions are hooked: a child shares the descriptors, so that ours go at once, and closes its own one by one.
+    fn leave(self) {
+        let Self { collector, lifeline, output, .. } = self;
+        let slow: usize = collector.attached().map(|attached| attached.slow()).sum();
+        if slow <= FEW {
+            return;
+        }
+        drop((lifeline, output));
+        match sys::fork() {
+            Ok(true) => {
+                sys::close_standard();
+                drop(collector);
+                std::process::exit(0);
+            }
+            Ok(false) => std::mem::forget(collector),
+            Err(_) => drop(collector),
+        }
+    }
+
     /// Begins anew on another output, which knows of no chart yet.
     pub(crate) fn begin_anew(&mut self, output: Output) {
         self.output = output;

@@ -29,7 +29,7 @@ impl Remains {
         let start = Instant::now();
         loop {
             let now = Self::now();
-            if now == *self || start.elapsed() > Duration::from_secs(2) {
+            if now == *self || start.elapsed() > Duration::from_secs(15) {
                 return self.compare(&now);
             }
             sleep(Duration::from_millis(20));
