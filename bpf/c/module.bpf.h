@@ -73,7 +73,7 @@
     }
 
 // A member whose offset this kernel does not tell.
-#define UNKNOWN ((__u64)-1)
+#define UNKNOWN ((__u64) - 1)
 
 // A program of an event, whose context is not read.
 #define PROGRAM(event) SEC("event") int event(void *ctx)

@@ -67,8 +67,8 @@ macro_rules! syscall_results {
 mod btrfs;
 mod cachestat;
 mod dcstat;
-mod ext4;
 mod disk;
+mod ext4;
 mod fd;
 mod filesystem;
 mod hardirq;
