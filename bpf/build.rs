@@ -7,6 +7,9 @@
 //!
 //! Environment: `CLANG`, `LLVM_STRIP`, and those of the cc crate (`CC_<target>`, `AR_<target>`, `CFLAGS_<target>`).
 
+#[path = "native/pack.rs"]
+mod pack;
+
 use kmote_core::modules::MODULES;
 use kmote_core::share;
 use std::env;
@@ -280,17 +283,21 @@ fn kernel_architecture(rust: &str) -> &str {
     }
 }
 
-/// Writes the table of objects that the crate includes. Aligned, because libelf reads the headers where they lie.
+/// Packs the objects and writes the table of them that the crate includes.
 fn write_objects(objects: &[PathBuf], out: &Path) -> Result<()> {
     let mut text = String::from(
-        "#[repr(C, align(8))]\nstruct Aligned<const N: usize>([u8; N]);\n\n\
-         /// Every object, sorted: the stem of its source file, and its ELF bytes, aligned to 8.\n\
-         pub static OBJECTS: &[(&str, &[u8])] = &[\n",
+        "/// Every object, sorted, under the stem of its source file.\n\
+         pub static OBJECTS: &[(&str, Packed)] = &[\n",
     );
     for object in objects {
         let stem = object.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_suffix(".bpf.o"));
         let stem = stem.ok_or("a program's name is not UTF-8")?;
-        text += &format!("    ({stem:?}, &Aligned(*include_bytes!({object:?})).0),\n");
+        let bytes = fs::read(object)?;
+        let packed = out.join(format!("{stem}.packed"));
+        fs::write(&packed, pack::pack(&bytes))?;
+        let length = bytes.len();
+        text +=
+            &format!("    ({stem:?}, Packed {{ length: {length}, bytes: include_bytes!({packed:?}) }}),\n");
     }
     text += "];\n";
     Ok(fs::write(out.join("objects.rs"), text)?)

@@ -4,6 +4,7 @@
 pub mod attach;
 pub mod kernel;
 pub mod object;
+pub mod packed;
 pub mod processes;
 pub mod programs;
 pub mod sandbox;
@@ -13,7 +14,9 @@ pub mod sys;
 pub mod table;
 pub mod words;
 
-/// The BPF objects, compiled from `c/*.bpf.c` by the build script: `(module's name, ELF)`.
+/// The BPF objects, compiled from `c/*.bpf.c` by the build script: `(module's name, packed ELF)`.
 pub mod objects {
+    use crate::packed::Packed;
+
     include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 }

@@ -149,10 +149,11 @@ fn starts(module: &Module) -> Option<usize> {
 
 /// Opens a module's object, or the variant of it that books on processes, with their table lent to it.
 fn open(module: &Module, processes: Option<&Processes>) -> Result<OpenObject, Errno> {
-    let find = |wanted: &str| OBJECTS.iter().find(|(name, _)| *name == wanted).map(|(_, bytes)| *bytes);
+    let find = |wanted: &str| OBJECTS.iter().find(|(name, _)| *name == wanted).map(|(_, packed)| packed);
     let variant = processes.and_then(|_| find(&format!("{}.apps", module.name)));
-    let bytes = variant.or_else(|| find(module.name)).ok_or(libc::ENOENT)?;
-    let mut object = ObjectBuilder::default().open_memory(bytes).map_err(|_| libc::EINVAL)?;
+    let packed = variant.or_else(|| find(module.name)).ok_or(libc::ENOENT)?;
+    // libbpf copies what it keeps.
+    let mut object = ObjectBuilder::default().open_memory(&packed.unpack()).map_err(|_| libc::EINVAL)?;
     processes.map_or(Ok(()), |processes| processes.lend(&mut object))?;
     Ok(object)
 }

@@ -4,6 +4,7 @@
 use crate::sys::Errno;
 use kmote_core::hook::Refusal;
 use std::io;
+use std::iter::once;
 
 /// An errno in the system's words, without its number.
 pub fn errno(errno: Errno) -> String {
@@ -14,7 +15,8 @@ pub fn errno(errno: Errno) -> String {
     let words = io::Error::from_raw_os_error(errno).to_string();
     let words = words.split(" (os error").next().unwrap_or_default();
     let mut letters = words.chars();
-    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+    // ASCII, as these words are: the tables of Unicode would take 12 KB.
+    letters.next().map(|first| once(first.to_ascii_lowercase()).chain(letters).collect()).unwrap_or_default()
 }
 
 /// A refusal in words.

@@ -19,13 +19,14 @@ use std::path::PathBuf;
 const MOST_INSTRUCTIONS: usize = 4096;
 
 fn object(name: &str) -> (Btf<'static>, OpenObject) {
-    let (_, bytes) =
+    let (_, packed) =
         OBJECTS.iter().find(|(stem, _)| *stem == name).unwrap_or_else(|| panic!("no object {name}"));
+    let bytes = packed.unpack();
     // A file a test, since tests run side by side.
     let test = std::thread::current().name().unwrap_or_default().to_owned();
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}.{name}.bpf.o"));
-    std::fs::write(&path, bytes).unwrap();
-    (Btf::from_path(&path).unwrap(), ObjectBuilder::default().open_memory(bytes).unwrap())
+    std::fs::write(&path, &bytes).unwrap();
+    (Btf::from_path(&path).unwrap(), ObjectBuilder::default().open_memory(&bytes).unwrap())
 }
 
 /// Every row with the objects that serve it: its own, and the one that books on processes too.

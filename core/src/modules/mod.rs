@@ -87,7 +87,9 @@ mod xfs;
 mod zfs;
 
 /// All modules, in the order in which they are attached and sent.
-pub const MODULES: &[Module] = &[
+///
+/// Not a constant: each crate that names one would have a copy of the whole table.
+pub static MODULES: &[Module] = &[
     process::MODULE,
     fd::MODULE,
     cachestat::MODULE,
