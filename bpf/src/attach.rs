@@ -113,7 +113,7 @@ fn connect(
             return connect_kprobe(kernel, &target, at_return, program);
         }
         // Its places are attached one by one.
-        Hook::All(_) => return Err(libc::EINVAL),
+        Hook::All(_) | Hook::Syscalls(..) => return Err(libc::EINVAL),
     };
     Ok((attachment, None))
 }

@@ -176,10 +176,10 @@ fn attach_probe(
 ) -> Outcome {
     let version = sys::kernel_version(object);
     let mut refused = Vec::new();
-    let place = |place: &'static Hook| {
-        let code = instructions(kernel, object, probe, place).ok_or(Refusal::NoProgram)?;
+    let place = |place: Hook| {
+        let code = instructions(kernel, object, probe, &place).ok_or(Refusal::NoProgram)?;
         let code = processes.map_or(Cow::Borrowed(code), |processes| processes.fit(code));
-        Ok((place.target(), attach(kernel, place, probe.event, &code, version)?))
+        Ok((place.target(), attach(kernel, &place, probe.event, &code, version)?))
     };
     let trial = |hook: &'static Hook| hook.present(kernel).map(place).collect::<Result<Vec<_>, _>>();
     let settled = probe.settle(kernel, trial, |place, why| refused.push((place, why)));

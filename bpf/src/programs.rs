@@ -35,7 +35,7 @@ pub fn names(event: &str, hook: &Hook, facts: Facts) -> Vec<String> {
 pub fn all_names(event: &str, hook: &Hook) -> Vec<String> {
     let facts = (1..=MOST_PARAMETERS)
         .flat_map(|parameters| [true, false].map(|narrow| Facts { parameters: Some(parameters), narrow }));
-    facts.flat_map(|facts| hook.places().iter().flat_map(move |place| names(event, place, facts))).collect()
+    facts.flat_map(|facts| hook.places().flat_map(move |place| names(event, &place, facts))).collect()
 }
 
 #[cfg(test)]

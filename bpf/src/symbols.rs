@@ -22,7 +22,7 @@ impl Default for Wanted {
     fn default() -> Self {
         let probes = MODULES.iter().flat_map(|module| module.probes);
         let hooks = probes.flat_map(|probe| probe.hooks).flat_map(Hook::places);
-        let mut names: Vec<_> = hooks.filter_map(Hook::function).collect();
+        let mut names: Vec<_> = hooks.filter_map(|hook| hook.function()).collect();
         names.sort_unstable();
         names.dedup();
         Self(names)

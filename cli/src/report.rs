@@ -150,7 +150,7 @@ pub fn needs(module: &Module, chart: &'static Chart, probe: &Probe) -> bool {
 pub fn why(probe: &Probe, outcome: &Outcome) -> String {
     let mut said: Vec<String> = Vec::new();
     for (place, refusal) in outcome.refused.iter().filter(|(_, refusal)| *refusal != Refusal::Excluded) {
-        let hook = probe.hooks.get(*place).filter(|hook| !hook.places().is_empty());
+        let hook = probe.hooks.get(*place).filter(|hook| hook.places().next().is_some());
         let Some(hook) = hook else { continue };
         let words = words::refusal(refusal);
         let line = match refusal {

@@ -81,6 +81,9 @@ pub enum Hook {
     /// Several places of one mechanism that only together see the event. Those that the kernel has not got are passed
     /// over, since nothing happens there; all others must be taken, and at least one.
     All(&'static [Hook]),
+    /// The same in short for system calls: their functions or tracepoints, with blanks between; at return the result is
+    /// read.
+    Syscalls(Mechanism, &'static str),
 }
 
 /// Stands last in a probe whose event does not happen on a kernel that has none of the places before it: there nothing is
@@ -105,6 +108,7 @@ impl Hook {
             Self::Kretprobe(_) => Mechanism::Kretprobe,
             Self::Tracepoint(..) | Self::Record(..) | Self::All([]) => Mechanism::Tracepoint,
             Self::All([first, ..]) => first.mechanism(),
+            Self::Syscalls(mechanism, _) => *mechanism,
         }
     }
 
@@ -117,6 +121,7 @@ impl Hook {
             Self::Tracepoint(_, name) | Self::Record(_, name, _) => name,
             Self::All([first, ..]) => first.target(),
             Self::All([]) => "nowhere",
+            Self::Syscalls(_, names) => first_word(names),
         }
     }
 
@@ -130,12 +135,36 @@ impl Hook {
     }
 
     /// The places where it hooks: itself, or its several.
-    pub const fn places(&self) -> &[Self] {
-        match self {
-            Self::All(places) => places,
-            place => core::slice::from_ref(place),
-        }
+    pub fn places(&self) -> impl DoubleEndedIterator<Item = Self> + use<> {
+        let mechanism = self.mechanism();
+        let (itself, several, syscalls) = match *self {
+            Self::All(places) => (None, places, ""),
+            Self::Syscalls(_, names) => (None, &[][..], names),
+            place => (Some(place), &[][..], ""),
+        };
+        let syscalls = syscalls.split_ascii_whitespace().map(move |name| syscall(mechanism, name));
+        itself.into_iter().chain(several.iter().copied()).chain(syscalls)
     }
+}
+
+/// One of `Syscalls`.
+const fn syscall(mechanism: Mechanism, name: &'static str) -> Hook {
+    match mechanism {
+        Mechanism::Fentry => Hook::Fentry(name),
+        Mechanism::Fexit => Hook::FexitResult(name),
+        Mechanism::RawTracepoint => Hook::RawTracepoint(name),
+        Mechanism::Kprobe => Hook::Kprobe(name),
+        Mechanism::Kretprobe => Hook::Kretprobe(name),
+        Mechanism::Tracepoint => Hook::Tracepoint("syscalls", name),
+    }
+}
+
+const fn first_word(words: &str) -> &str {
+    let mut end = 0;
+    while end < words.len() && words.as_bytes()[end] != b' ' {
+        end += 1;
+    }
+    words.split_at(end).0
 }
 
 /// An event of a module: what is counted, and the hooks that see it, best first.
@@ -298,7 +327,7 @@ impl Hook {
                 }
                 (kernel.record(category, name, fields), Refusal::OtherRecord)
             }
-            Self::All(places) => return refusal_of_all(places, kernel),
+            Self::All(_) | Self::Syscalls(..) => return refusal_of_all(self, kernel),
         };
         (known == Known::Absent).then_some(refusal)
     }
@@ -317,13 +346,13 @@ impl Hook {
                 kernel.tracepoint(category, name) == Known::Absent
             }
             Self::RawTracepoint(_) | Self::RawMembers(..) => false,
-            Self::All(places) => places.iter().all(|place| place.absent(kernel)),
+            Self::All(_) | Self::Syscalls(..) => self.places().all(|place| place.absent(kernel)),
         }
     }
 
     /// The places of this hook that `kernel` has: they are to be taken all.
-    pub fn present(&self, kernel: &impl Kernel) -> impl Iterator<Item = &Self> {
-        self.places().iter().filter(|place| place.refusal(kernel).is_none())
+    pub fn present(&self, kernel: &impl Kernel) -> impl Iterator<Item = Self> {
+        self.places().filter(|place| place.refusal(kernel).is_none())
     }
 }
 
@@ -344,9 +373,9 @@ fn untyped(function: &str, kernel: &impl Kernel) -> Refusal {
 }
 
 /// Why `kernel` will not take these places: it has none of them, or refuses one that it has.
-fn refusal_of_all(places: &[Hook], kernel: &impl Kernel) -> Option<Refusal> {
+fn refusal_of_all(several: &Hook, kernel: &impl Kernel) -> Option<Refusal> {
     let (mut present, mut missing) = (false, Refusal::NoProgram);
-    for place in places.iter().rev() {
+    for place in several.places().rev() {
         match place.refusal(kernel) {
             None => present = true,
             Some(refusal) if place.absent(kernel) => missing = refusal,
@@ -539,11 +568,33 @@ mod tests {
         ] {
             let kernel = Literal { mechanisms: &Mechanism::ALL, functions, typed, tracepoints: None };
             assert_eq!(SEVERAL.refusal(&kernel), expected, "{functions:?}, {typed:?}");
-            let seen: Vec<_> = SEVERAL.present(&kernel).map(Hook::target).collect();
+            let seen: Vec<_> = SEVERAL.present(&kernel).map(|place| place.target()).collect();
             assert_eq!(seen, present);
         }
         let kernel = Literal { mechanisms: &[], functions: &["x64"], typed: &["x64"], tracepoints: None };
         assert_eq!(SEVERAL.refusal(&kernel), Some(Refusal::NotBuilt));
+    }
+
+    #[test]
+    fn system_calls_are_the_same_as_all_their_places() {
+        for (short, long) in [
+            (Syscalls(Mechanism::Fentry, "a b "), All(&[Fentry("a"), Fentry("b")])),
+            (Syscalls(Mechanism::Fexit, "a b"), All(&[FexitResult("a"), FexitResult("b")])),
+            (Syscalls(Mechanism::Kprobe, "a"), All(&[Kprobe("a")])),
+            (Syscalls(Mechanism::Kretprobe, "a b"), All(&[Kretprobe("a"), Kretprobe("b")])),
+            (Syscalls(Mechanism::Tracepoint, "a"), All(&[Tracepoint("syscalls", "a")])),
+        ] {
+            assert!(short.places().eq(long.places()), "{short:?}");
+            assert_eq!((short.mechanism(), short.target()), (long.mechanism(), long.target()));
+            for mechanisms in [&Mechanism::ALL[..], &[]] {
+                for names in [&["b"][..], &["a", "b"], &[]] {
+                    let (functions, typed, tracepoints) = (names, names, Some(names));
+                    let kernel = Literal { mechanisms, functions, typed, tracepoints };
+                    assert_eq!(short.refusal(&kernel), long.refusal(&kernel), "{short:?} {names:?}");
+                    assert_eq!(short.absent(&kernel), long.absent(&kernel), "{short:?} {names:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -20,17 +20,17 @@ macro_rules! slots {
 /// The kernel's name for one carries the architecture, on a 64-bit kernel that of 32-bit programs besides, since v4.17
 /// (x86), v4.19 (arm64) and v6.6 (riscv64). Some calls have a function of their own for 32-bit programs.
 macro_rules! places {
-    ($hook:ident, $($name:literal),+) => {
-        $crate::hook::Hook::All(&[$(
-            $crate::hook::Hook::$hook(concat!("__x64_sys_", $name)),
-            $crate::hook::Hook::$hook(concat!("__ia32_sys_", $name)),
-            $crate::hook::Hook::$hook(concat!("__ia32_compat_sys_", $name)),
-            $crate::hook::Hook::$hook(concat!("__arm64_sys_", $name)),
-            $crate::hook::Hook::$hook(concat!("__arm64_compat_sys_", $name)),
-            $crate::hook::Hook::$hook(concat!("__riscv_sys_", $name)),
-            $crate::hook::Hook::$hook(concat!("sys_", $name)),
-            $crate::hook::Hook::$hook(concat!("compat_sys_", $name)),
-        )+])
+    ($mechanism:ident, $($name:literal),+) => {
+        $crate::hook::Hook::Syscalls($crate::hook::Mechanism::$mechanism, concat!($(
+            "__x64_sys_", $name,
+            " __ia32_sys_", $name,
+            " __ia32_compat_sys_", $name,
+            " __arm64_sys_", $name,
+            " __arm64_compat_sys_", $name,
+            " __riscv_sys_", $name,
+            " sys_", $name,
+            " compat_sys_", $name, " ",
+        )+))
     };
 }
 
@@ -40,9 +40,10 @@ macro_rules! syscalls {
         &[
             places!(Fentry, $($name),+),
             places!(Kprobe, $($name),+),
-            $crate::hook::Hook::All(&[
-                $($crate::hook::Hook::Tracepoint("syscalls", concat!("sys_enter_", $name)),)+
-            ]),
+            $crate::hook::Hook::Syscalls(
+                $crate::hook::Mechanism::Tracepoint,
+                concat!($("sys_enter_", $name, " "),+),
+            ),
         ]
     };
 }
@@ -51,7 +52,7 @@ macro_rules! syscalls {
 macro_rules! syscall_results {
     ($($name:literal),+) => {
         &[
-            places!(FexitResult, $($name),+),
+            places!(Fexit, $($name),+),
             places!(Kretprobe, $($name),+),
             $crate::hook::Hook::All(&[
                 $($crate::hook::Hook::Record("syscalls", concat!("sys_exit_", $name), &[("ret", 16)]),)+

@@ -81,7 +81,7 @@ impl Bare {
             Hook::Tracepoint(category, name) | Hook::Record(category, name, _) => {
                 perf(tracepoint(category, name)?, &program)
             }
-            Hook::All(_) => Err(Error::other("several places")),
+            Hook::All(_) | Hook::Syscalls(..) => Err(Error::other("several places")),
         }?;
         Ok(Self { program, _link: link })
     }
@@ -249,7 +249,7 @@ pub fn function(name: &str) -> Option<u32> {
 fn functions() -> Option<BTreeMap<&'static str, u32>> {
     let probes = MODULES.iter().flat_map(|module| module.probes);
     let places = probes.flat_map(|probe| probe.hooks).flat_map(Hook::places);
-    let names: Vec<_> = places.filter_map(Hook::function).collect::<BTreeSet<_>>().into_iter().collect();
+    let names: Vec<_> = places.filter_map(|hook| hook.function()).collect::<BTreeSet<_>>().into_iter().collect();
     let file = File::open("/sys/kernel/btf/vmlinux").ok()?;
     let mut header = [0; HEADER];
     file.read_exact_at(&mut header, 0).ok()?;

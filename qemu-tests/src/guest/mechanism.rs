@@ -231,7 +231,7 @@ fn absent(probe: &Probe, mechanism: &str) -> Option<String> {
     let is_tracepoint = |m: Mechanism| matches!(m, Mechanism::RawTracepoint | Mechanism::Tracepoint);
     let categories: Vec<_> = fs::read_dir("/sys/kernel/tracing/events").ok()?.flatten().collect();
     let exists = |name: &str| categories.iter().any(|category| category.path().join(name).exists());
-    let hooks = probe.hooks.iter().filter(|hook| !hook.places().is_empty());
+    let hooks = probe.hooks.iter().filter(|hook| hook.places().next().is_some());
     let mut fitting = hooks.filter(|hook| fits(hook.mechanism(), mechanism));
     let none = fitting.all(|hook| is_tracepoint(hook.mechanism()) && !exists(hook.target()));
     none.then(|| "this kernel has no such tracepoint".to_owned())
@@ -261,7 +261,7 @@ fn late_slots(step: &Step, live: &BTreeMap<String, String>, before: &Reading, no
 
 /// Whether a probe has a hook that `--only` leaves.
 fn offers(probe: &Probe, only: &str) -> bool {
-    let mut hooks = probe.hooks.iter().filter(|hook| !hook.places().is_empty());
+    let mut hooks = probe.hooks.iter().filter(|hook| hook.places().next().is_some());
     only.is_empty() || hooks.any(|hook| hook.mechanism().family() == only)
 }
 

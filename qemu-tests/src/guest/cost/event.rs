@@ -145,7 +145,7 @@ fn places(module: &'static Module, lines: &[HookLine]) -> BTreeMap<&'static str,
         let line = lines.iter().find(|line| line.event == probe.event);
         let Some((mechanism, targets)) = line.and_then(|line| line.attached.as_ref()) else { continue };
         let is_it = |hook: &&Hook| {
-            let has = |target: &str| hook.places().iter().any(|place| place.target() == target);
+            let has = |target: &str| hook.places().any(|place| place.target() == target);
             hook.mechanism().word() == mechanism && targets.split('+').all(has)
         };
         if let Some(hook) = probe.hooks.iter().find(is_it) {
@@ -161,11 +161,11 @@ fn attach<'a>(hooks: &BTreeMap<&'a str, &Hook>) -> Result<Vec<(&'a str, Vec<Bare
     for (event, hook) in hooks {
         let mut bares = Vec::new();
         for place in hook.places() {
-            let function = place.function().filter(|_| is_trampoline(place)).and_then(bpf::function);
-            match Bare::attach(place, function) {
+            let function = place.function().filter(|_| is_trampoline(&place)).and_then(bpf::function);
+            match Bare::attach(&place, function) {
                 Ok(bare) => bares.push(bare),
                 // The kernel has not got all of them.
-                Err(_) if hook.places().len() > 1 => {}
+                Err(_) if hook.places().count() > 1 => {}
                 Err(error) => return Err(format!("a bare program on {}: {error}", place.target())),
             }
         }
