@@ -2,6 +2,7 @@
 //! What was collected as OpenMetrics 1.0, and as Prometheus' older text format.
 
 use crate::args::Format;
+use crate::number::Number;
 use crate::view::{Chart, Dimension, View};
 use kmote_core::histogram::BUCKETS;
 use std::fmt::{Display, Write};
@@ -23,7 +24,7 @@ pub fn write(view: &View, format: Format, out: &mut String) {
             view.charts.iter().filter(same).for_each(|chart| histogram(out, open, &name, chart));
             continue;
         }
-        let (unit, factor) = unit(&chart.units);
+        let (unit, (numerator, denominator)) = unit(&chart.units);
         let total = chart.dimensions.iter().any(|dimension| dimension.total);
         let name = with_unit(name(&chart.context), &unit);
         // The older format wants the suffix in the metric's name, the newer one only in that of its samples.
@@ -37,7 +38,7 @@ pub fn write(view: &View, format: Format, out: &mut String) {
                 let value = if total { value.abs() } else { value };
                 let _ = write!(out, "{name}{suffix}");
                 labels(out, chart, &[("dimension", &dimension.id)]);
-                let _ = writeln!(out, " {}", value * factor);
+                let _ = writeln!(out, " {}", value.times(numerator, denominator));
             }
         }
     }
@@ -56,40 +57,39 @@ fn head(out: &mut String, open: bool, name: &str, kind: &str, unit: &str, help: 
 
 /// Cumulative buckets; their sum is not known, as only buckets are counted.
 fn histogram(out: &mut String, open: bool, name: &str, chart: &Chart) {
-    let mut count = 0.0;
     let Some(values) = chart.dimensions.iter().map(Dimension::value).collect::<Option<Vec<_>>>() else {
         return;
     };
-    for (bucket, value) in values.iter().enumerate() {
-        count += value;
+    let count = |buckets: usize| values.iter().take(buckets).copied().sum::<Number>();
+    for bucket in 0..values.len() {
         let edge = if bucket + 1 == BUCKETS { "+Inf".to_owned() } else { seconds(bucket) };
         let _ = write!(out, "{name}_bucket");
         labels(out, chart, &[("le", &edge)]);
-        let _ = writeln!(out, " {count}");
+        let _ = writeln!(out, " {}", count(bucket + 1));
     }
     // OpenMetrics has a count only together with a sum.
     if !open {
         let _ = write!(out, "{name}_count");
         labels(out, chart, &[]);
-        let _ = writeln!(out, " {count}");
+        let _ = writeln!(out, " {}", count(BUCKETS));
     }
 }
 
 /// The upper edge of a bucket, 2^k µs, in seconds.
 fn seconds(bucket: usize) -> String {
-    (1u64.checked_shl(bucket as u32).unwrap_or(u64::MAX) as f64 / 1e6).to_string()
+    Number::of(1 << bucket.min(BUCKETS)).times(1, 1_000_000).to_string()
 }
 
-/// The base unit of a chart's units, and by what its numbers are multiplied to be in it.
-fn unit(units: &str) -> (String, f64) {
+/// The base unit of a chart's units, and the fraction by which its numbers are multiplied to be in it.
+fn unit(units: &str) -> (String, (i64, i64)) {
     let base = units.strip_suffix("/s").unwrap_or(units);
     let (unit, factor) = match base {
-        "%" | "percentage" => ("ratio", 0.01),
-        "milliseconds" => ("seconds", 0.001),
-        "microseconds" => ("seconds", 0.000_001),
-        "KiB" | "kilobytes" => ("bytes", 1024.0),
-        "kilobits" => ("bytes", 125.0),
-        other => (other, 1.0),
+        "%" | "percentage" => ("ratio", (1, 100)),
+        "milliseconds" => ("seconds", (1, 1000)),
+        "microseconds" => ("seconds", (1, 1_000_000)),
+        "KiB" | "kilobytes" => ("bytes", (1024, 1)),
+        "kilobits" => ("bytes", (125, 1)),
+        other => (other, (1, 1)),
     };
     (clean(&unit.to_ascii_lowercase()), factor)
 }

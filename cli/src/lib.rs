@@ -13,6 +13,7 @@ pub mod interrupts;
 pub mod lifeline;
 pub mod manual;
 pub mod names;
+pub mod number;
 pub mod options;
 pub mod output;
 pub mod own;

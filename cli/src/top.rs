@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What was collected as a table for people: as wide as the terminal, one line for a chart or two.
 
+use crate::number::Number;
 use crate::view::{Chart, Dimension, View};
 use kmote_core::histogram::LABELS;
 use std::fmt::Write;
@@ -52,7 +53,7 @@ pub fn draw(view: &View, heading: &str, screen: Screen) -> String {
 /// Whether a chart tells of what kmote itself has lost, and it has lost nothing.
 fn is_silent(chart: &Chart) -> bool {
     chart.context.starts_with("netdata.")
-        && chart.dimensions.iter().all(|one| one.shown().unwrap_or(0.0) == 0.0)
+        && chart.dimensions.iter().all(|one| one.shown().unwrap_or_default() == Number::default())
 }
 
 fn chart_lines(chart: &Chart, screen: Screen) -> Vec<String> {
@@ -63,7 +64,7 @@ fn chart_lines(chart: &Chart, screen: Screen) -> Vec<String> {
         return vec![margin(&chart.id) + &percentage(only, screen)];
     }
     let many = chart.dimensions.len() > FEW;
-    let stirs = |dimension: &&Dimension| !many || dimension.shown().unwrap_or(0.0) != 0.0;
+    let stirs = |dimension: &&Dimension| !many || dimension.shown().unwrap_or_default() != Number::default();
     let cell = |dimension: &Dimension| cell(&dimension.name, dimension.shown(), &chart.units);
     match chart.dimensions.iter().filter(stirs).map(cell).collect::<Vec<_>>() {
         none if none.is_empty() => vec![margin(&chart.id) + NOTHING],
@@ -74,9 +75,9 @@ fn chart_lines(chart: &Chart, screen: Screen) -> Vec<String> {
 /// The busiest of many charts of one kind, a cell each.
 fn busiest(charts: &[&Chart], screen: Screen) -> Vec<String> {
     let amount =
-        |chart: &Chart| chart.dimensions.iter().filter_map(Dimension::shown).map(f64::abs).sum::<f64>();
+        |chart: &Chart| chart.dimensions.iter().filter_map(Dimension::shown).map(Number::abs).sum::<Number>();
     let mut sorted: Vec<_> = charts.iter().map(|chart| (amount(chart), *chart)).collect();
-    sorted.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    sorted.sort_by(|(a, _), (b, _)| b.cmp(a));
     let own_name = |chart: &Chart| match chart.labels.first() {
         Some((_, value)) => value.clone(),
         None => chart.id.split_once('.').map_or(chart.id.as_str(), |(_, name)| name).to_owned(),
@@ -104,7 +105,7 @@ fn margin(name: &str) -> String {
     format!("{:<width$} ", cut(name, width))
 }
 
-fn cell(name: &str, value: Option<f64>, units: &str) -> String {
+fn cell(name: &str, value: Option<Number>, units: &str) -> String {
     let number = value.map_or("-".to_owned(), |value| short(value) + suffix(units));
     format!("{:<15}{number:>10}  ", cut(name, 14))
 }
@@ -112,7 +113,7 @@ fn cell(name: &str, value: Option<f64>, units: &str) -> String {
 fn percentage(dimension: &Dimension, screen: Screen) -> String {
     let Some(percent) = dimension.shown() else { return "-".to_owned() };
     let width = screen.columns.saturating_sub(MARGIN + 7).min(50);
-    let full = ((percent / 100.0 * width as f64).round() as usize).min(width);
+    let full = percent.times(width as i64, 100).rounded().min(width);
     format!("{:>5} {}{}", format!("{}%", short(percent)), "#".repeat(full), ".".repeat(width - full))
 }
 
@@ -126,38 +127,39 @@ fn histogram(chart: &Chart, screen: Screen) -> String {
     let bars = if screen.unicode { BARS } else { PLAIN_BARS };
     let bar = |count: &u64| match *count {
         0 => ' ',
-        count => bars
-            .get(((count as f64 / most as f64 * 8.0).ceil() as usize).clamp(1, 8) - 1)
-            .copied()
-            .unwrap_or(' '),
+        count => {
+            let height = count.saturating_mul(bars.len() as u64).div_ceil(most);
+            bars.get((height as usize).saturating_sub(1)).copied().unwrap_or(' ')
+        }
     };
     let picture: String = grown.iter().map(bar).collect();
-    let rate: f64 = chart.dimensions.iter().filter_map(Dimension::shown).sum();
-    format!("|{picture}| {}/s half {} 99% {}", short(rate), below(&grown, all, 0.5), below(&grown, all, 0.99))
+    let rate: Number = chart.dimensions.iter().filter_map(Dimension::shown).sum();
+    format!("|{picture}| {}/s half {} 99% {}", short(rate), below(&grown, all, 50), below(&grown, all, 99))
 }
 
-/// The upper edge of the bucket up to which a part of all lies.
-fn below(grown: &[u64], all: u64, part: f64) -> &'static str {
+/// The upper edge of the bucket up to which so many percent of all lie.
+fn below(grown: &[u64], all: u64, percent: u64) -> &'static str {
     let mut count = 0;
     let reaches = |bucket: &u64| {
         count += bucket;
-        count as f64 >= all as f64 * part
+        count.saturating_mul(100) >= all.saturating_mul(percent)
     };
     let bucket = grown.iter().position(reaches).unwrap_or(LABELS.len() - 1);
     LABELS.get(bucket).and_then(|label| label.split_once("->")).map_or("", |(_, edge)| edge)
 }
 
 /// A number of at most five letters.
-fn short(value: f64) -> String {
+fn short(value: Number) -> String {
+    let thousandths = |thousandths: i64| Number::of(thousandths).times(1, 1000);
     let (scaled, letter) = match value.abs() {
-        size if size >= 999.5e6 => (value / 1e9, "G"),
-        size if size >= 999.5e3 => (value / 1e6, "M"),
-        size if size >= 999.5 => (value / 1e3, "k"),
+        size if size >= Number::of(999_500_000) => (value.times(1, 1_000_000_000), "G"),
+        size if size >= Number::of(999_500) => (value.times(1, 1_000_000), "M"),
+        size if size >= thousandths(999_500) => (value.times(1, 1000), "k"),
         _ => (value, ""),
     };
     let decimals = match scaled.abs() {
-        size if size == 0.0 || size >= 99.95 || (letter.is_empty() && size.fract() == 0.0) => 0,
-        size if size >= 9.995 => 1,
+        size if size >= thousandths(99_950) || (letter.is_empty() && size.is_whole()) => 0,
+        size if size >= thousandths(9_995) => 1,
         _ => 2,
     };
     format!("{scaled:.decimals$}{letter}")
@@ -239,22 +241,22 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        for (value, expected) in [
-            (0.0, "0"),
-            (1.0, "1"),
-            (-3.0, "-3"),
-            (0.123, "0.12"),
-            (9.999, "10.0"),
-            (12.34, "12.3"),
-            (123.4, "123"),
-            (999.4, "999"),
-            (999.6, "1.00k"),
-            (12_345.0, "12.3k"),
-            (999_600.0, "1.00M"),
-            (1e9, "1.00G"),
-            (1e15, "1000000G"),
+        for (thousandths, expected) in [
+            (0, "0"),
+            (1000, "1"),
+            (-3000, "-3"),
+            (123, "0.12"),
+            (9_999, "10.0"),
+            (12_340, "12.3"),
+            (123_400, "123"),
+            (999_400, "999"),
+            (999_600, "1.00k"),
+            (12_345_000, "12.3k"),
+            (999_600_000, "1.00M"),
+            (1_000_000_000_000, "1.00G"),
+            (1_000_000_000_000_000_000, "1000000G"),
         ] {
-            assert_eq!(short(value), expected, "{value}");
+            assert_eq!(short(Number::of(thousandths).times(1, 1000)), expected, "{thousandths}");
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What was sent, as charts with rates: made from the protocol's text, so that every view shows what Netdata gets.
 
+use crate::number::Number;
 use kmote_core::histogram::LABELS;
 
 /// A chart as it was announced last.
@@ -29,27 +30,27 @@ pub struct Dimension {
     pub name: String,
     /// Whether its value is a total, of which the rate is shown.
     pub total: bool,
-    multiplier: f64,
-    divisor: f64,
+    multiplier: i64,
+    divisor: i64,
     /// The last value that was sent.
     value: Option<i64>,
     before: Option<i64>,
-    seconds: Option<f64>,
+    microseconds: Option<i64>,
 }
 
 impl Dimension {
     /// The last value, in the chart's units.
-    pub fn value(&self) -> Option<f64> {
-        self.value.map(|value| self.scaled(value as f64))
+    pub fn value(&self) -> Option<Number> {
+        self.value.map(|value| self.scaled(value))
     }
 
     /// What is drawn: the rate of a total, the value of a state.
-    pub fn shown(&self) -> Option<f64> {
+    pub fn shown(&self) -> Option<Number> {
         if !self.total {
             return self.value();
         }
-        let (now, before, seconds) = (self.value?, self.before?, self.seconds?);
-        (seconds > 0.0).then(|| self.scaled(now.wrapping_sub(before) as f64) / seconds)
+        let (now, before, microseconds) = (self.value?, self.before?, self.microseconds?);
+        (microseconds > 0).then(|| self.scaled(now.wrapping_sub(before)).times(1_000_000, microseconds))
     }
 
     /// By how much a total grew, in its own units.
@@ -58,8 +59,8 @@ impl Dimension {
         u64::try_from(grown).unwrap_or(0)
     }
 
-    fn scaled(&self, value: f64) -> f64 {
-        value * self.multiplier / self.divisor
+    fn scaled(&self, value: i64) -> Number {
+        Number::of(value).times(self.multiplier, self.divisor)
     }
 }
 
@@ -78,7 +79,7 @@ pub struct View {
     pub charts: Vec<Chart>,
     /// The one that the following lines are about.
     current: usize,
-    seconds: Option<f64>,
+    microseconds: Option<i64>,
 }
 
 impl View {
@@ -125,7 +126,7 @@ impl View {
         let words: Vec<_> = words.collect();
         let Some(chart) = self.charts.get_mut(self.current) else { return };
         let word = |place: usize| words.get(place).copied().unwrap_or_default();
-        let factor = |place: usize| word(place).parse().ok().filter(|factor| *factor != 0.0).unwrap_or(1.0);
+        let factor = |place: usize| word(place).parse().ok().filter(|factor| *factor != 0).unwrap_or(1);
         let known = chart.dimensions.iter().position(|dimension| dimension.id == word(0));
         if word(5).split(' ').any(|option| option == "obsolete") {
             known.map(|place| chart.dimensions.remove(place));
@@ -138,7 +139,7 @@ impl View {
                 divisor: factor(4),
                 value: None,
                 before: None,
-                seconds: None,
+                microseconds: None,
             });
         }
     }
@@ -157,8 +158,7 @@ impl View {
     fn begin(&mut self, mut words: Words<'_>) {
         let id = words.next().unwrap_or_default();
         self.current = self.charts.iter().position(|chart| chart.id == id).unwrap_or(usize::MAX);
-        let microseconds = words.next().and_then(|word| word.parse::<u64>().ok());
-        self.seconds = microseconds.map(|microseconds| microseconds as f64 / 1e6);
+        self.microseconds = words.next().and_then(|word| word.parse().ok());
         if let Some(chart) = self.charts.get_mut(self.current) {
             for dimension in &mut chart.dimensions {
                 dimension.before = dimension.value.take();
@@ -172,7 +172,7 @@ impl View {
         let known = chart.and_then(|chart| chart.dimensions.iter_mut().find(|dimension| dimension.id == id));
         if let Some(dimension) = known {
             dimension.value = value.and_then(|word| word.parse().ok());
-            dimension.seconds = self.seconds;
+            dimension.microseconds = self.microseconds;
         }
     }
 }
@@ -210,7 +210,7 @@ DIMENSION 'down' 'down' incremental -8 1000
 DIMENSION 'level' 'level' absolute 1 100
 ";
 
-    fn shown(view: &View) -> Vec<Option<f64>> {
+    fn shown(view: &View) -> Vec<Option<Number>> {
         view.charts.iter().flat_map(|chart| chart.dimensions.iter().map(Dimension::shown)).collect()
     }
 
@@ -228,11 +228,20 @@ DIMENSION 'level' 'level' absolute 1 100
         view.take(ANNOUNCED);
         assert_eq!(shown(&view), [None, None, None]);
         for (sent, expected) in [
-            ("BEGIN a.b\nSET 'x' = 5\nSET 'down' = 0\nSET 'level' = 50\nEND\n", [None, None, Some(0.5)]),
-            ("BEGIN a.b 2000000\nSET 'x' = 9\nSET 'down' = 500\nEND\n", [Some(2.0), Some(-2.0), None]),
-            ("BEGIN a.b 500000\nSET 'x' = 9\nEND\n", [Some(0.0), None, None]),
+            (
+                "BEGIN a.b\nSET 'x' = 5\nSET 'down' = 0\nSET 'level' = 50\nEND\n",
+                [None, None, Some(Number::of(50).times(1, 100))],
+            ),
+            (
+                "BEGIN a.b 2000000\nSET 'x' = 9\nSET 'down' = 500\nEND\n",
+                [Some(Number::of(2)), Some(Number::of(-2)), None],
+            ),
+            ("BEGIN a.b 500000\nSET 'x' = 9\nEND\n", [Some(Number::of(0)), None, None]),
             // What is announced again stays what it was.
-            (&format!("{ANNOUNCED}BEGIN a.b 1000000\nSET 'x' = 12\nEND\n"), [Some(3.0), None, None]),
+            (
+                &format!("{ANNOUNCED}BEGIN a.b 1000000\nSET 'x' = 12\nEND\n"),
+                [Some(Number::of(3)), None, None],
+            ),
             ("BEGIN a.b 0\nSET 'x' = 12\nEND\n", [None, None, None]),
             ("BEGIN not.there 0\nSET 'x' = 99\nEND\nnonsense\n", [None, None, None]),
         ] {
