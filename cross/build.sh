@@ -43,6 +43,11 @@ remap() {
         "$sysroot/lib/rustlib/src/rust=rust" "$(readlink -f "$cache/rust-src-$version" || echo "$cache")=rust"
 }
 
+# kmote prints nothing by Debug, but its dependencies and std bring the code along. Tests print much so.
+without_debug() {
+    [ "$package" != kmote ] || printf ' -Z fmt-debug=none'
+}
+
 # libunwind.a, which std's linking asks for. Renamed into place, because two builds may share the cache.
 archive_unwind() {
     new=$(mktemp -d "$CROSS_INPUTS/unwind.XXXXXX")
@@ -62,7 +67,7 @@ build() { # TARGET
     capital=$(echo "$small" | tr '[:lower:]' '[:upper:]')
     # std is built too, which stable cargo only does when told that it may; the flags are its own for small programs.
     env RUSTC_BOOTSTRAP=1 "CC_$small=$cross/cc.sh" "AR_$small=$ar" "CARGO_TARGET_${capital}_LINKER=$cross/cc.sh" \
-        "CARGO_TARGET_${capital}_RUSTFLAGS=-C target-feature=+crt-static -C link-self-contained=no -C force-unwind-tables=no$(remap)" \
+        "CARGO_TARGET_${capital}_RUSTFLAGS=-C target-feature=+crt-static -C link-self-contained=no -C force-unwind-tables=no$(without_debug)$(remap)" \
         cargo build --manifest-path "$cross/../Cargo.toml" --locked --release --package "$package" --target "$1" \
         -Z build-std=std,panic_abort -Z build-std-features=optimize_for_size >&2
     echo "$(target_directory)/$1/release/$package"
