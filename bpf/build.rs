@@ -283,23 +283,21 @@ fn kernel_architecture(rust: &str) -> &str {
     }
 }
 
-/// Packs the objects and writes the table of them that the crate includes.
+/// Packs the objects into one, and writes the table of them that the crate includes.
 fn write_objects(objects: &[PathBuf], out: &Path) -> Result<()> {
-    let mut text = String::from(
-        "/// Every object, sorted, under the stem of its source file.\n\
-         pub static OBJECTS: &[(&str, Packed)] = &[\n",
-    );
+    let (mut all, mut table) = (Vec::new(), String::new());
     for object in objects {
         let stem = object.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_suffix(".bpf.o"));
         let stem = stem.ok_or("a program's name is not UTF-8")?;
-        let bytes = fs::read(object)?;
-        let packed = out.join(format!("{stem}.packed"));
-        fs::write(&packed, pack::pack(&bytes))?;
-        let length = bytes.len();
-        text +=
-            &format!("    ({stem:?}, Packed {{ length: {length}, bytes: include_bytes!({packed:?}) }}),\n");
+        let begin = all.len();
+        all.extend(fs::read(object)?);
+        table += &format!("    ({stem:?}, {begin}, {}),\n", all.len());
     }
-    text += "];\n";
+    let packed = out.join("objects.packed");
+    fs::write(&packed, pack::pack(&all))?;
+    let text = format!(
+        "static PACKED: &[u8] = include_bytes!({packed:?});\n\nstatic PLACES: &[(&str, usize, usize)] = &[\n{table}];\n"
+    );
     Ok(fs::write(out.join("objects.rs"), text)?)
 }
 

@@ -14,9 +14,22 @@ pub mod sys;
 pub mod table;
 pub mod words;
 
-/// The BPF objects, compiled from `c/*.bpf.c` by the build script: `(module's name, packed ELF)`.
+/// The BPF objects, compiled from `c/*.bpf.c` by the build script.
 pub mod objects {
-    use crate::packed::Packed;
+    use crate::packed::unpack;
 
     include!(concat!(env!("OUT_DIR"), "/objects.rs"));
+
+    /// The stems of the objects' source files, sorted.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        PLACES.iter().map(|(name, ..)| *name)
+    }
+
+    /// An object's ELF bytes, aligned as what is allocated is, because libelf reads the headers where they lie.
+    pub fn find(wanted: &str) -> Option<Vec<u8>> {
+        let (_, begin, end) = PLACES.iter().find(|(name, ..)| *name == wanted)?;
+        let mut bytes = unpack(PACKED, *end);
+        bytes.drain(..*begin);
+        Some(bytes)
+    }
 }

@@ -7,7 +7,7 @@
 
 use crate::attach::{Link, attach};
 use crate::kernel::Kernel;
-use crate::objects::OBJECTS;
+use crate::objects;
 use crate::processes::Processes;
 use crate::programs::{self, Facts};
 use crate::starts::Starts;
@@ -149,11 +149,10 @@ fn starts(module: &Module) -> Option<usize> {
 
 /// Opens a module's object, or the variant of it that books on processes, with their table lent to it.
 fn open(module: &Module, processes: Option<&Processes>) -> Result<OpenObject, Errno> {
-    let find = |wanted: &str| OBJECTS.iter().find(|(name, _)| *name == wanted).map(|(_, packed)| packed);
-    let variant = processes.and_then(|_| find(&format!("{}.apps", module.name)));
-    let packed = variant.or_else(|| find(module.name)).ok_or(libc::ENOENT)?;
+    let variant = processes.and_then(|_| objects::find(&format!("{}.apps", module.name)));
+    let bytes = variant.or_else(|| objects::find(module.name)).ok_or(libc::ENOENT)?;
     // libbpf copies what it keeps.
-    let mut object = ObjectBuilder::default().open_memory(&packed.unpack()).map_err(|_| libc::EINVAL)?;
+    let mut object = ObjectBuilder::default().open_memory(&bytes).map_err(|_| libc::EINVAL)?;
     processes.map_or(Ok(()), |processes| processes.lend(&mut object))?;
     Ok(object)
 }

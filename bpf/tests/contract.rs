@@ -2,7 +2,7 @@
 //! The contract between C and the table: the objects' own BTF and programs against the rows. Needs no privilege.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use kmote_bpf::objects::OBJECTS;
+use kmote_bpf::objects;
 use kmote_bpf::programs;
 use kmote_core::apps::life::LIFE;
 use kmote_core::memory::Keep;
@@ -19,9 +19,7 @@ use std::path::PathBuf;
 const MOST_INSTRUCTIONS: usize = 4096;
 
 fn object(name: &str) -> (Btf<'static>, OpenObject) {
-    let (_, packed) =
-        OBJECTS.iter().find(|(stem, _)| *stem == name).unwrap_or_else(|| panic!("no object {name}"));
-    let bytes = packed.unpack();
+    let bytes = objects::find(name).unwrap_or_else(|| panic!("no object {name}"));
     // A file a test, since tests run side by side.
     let test = std::thread::current().name().unwrap_or_default().to_owned();
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}.{name}.bpf.o"));
@@ -38,9 +36,9 @@ fn variants() -> Vec<(&'static Module, String)> {
 
 #[test]
 fn every_object_has_its_row_and_every_row_its_object() {
-    let objects: BTreeSet<_> = OBJECTS.iter().map(|(name, _)| *name).collect();
+    let present: BTreeSet<_> = objects::names().collect();
     let rows = variants();
-    assert_eq!(objects, rows.iter().map(|(_, name)| name.as_str()).collect());
+    assert_eq!(present, rows.iter().map(|(_, name)| name.as_str()).collect());
 }
 
 /// The names of a structure's 64-bit numbers: of a histogram's, the member's name and their own, or their place.
