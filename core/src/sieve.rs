@@ -59,7 +59,7 @@ mod tests {
     fn every_wanted_name_is_found_and_no_other() {
         let probes = MODULES.iter().flat_map(|module| module.probes);
         let hooks = probes.flat_map(|probe| probe.hooks).flat_map(Hook::places);
-        let mut wanted: Vec<_> = hooks.filter_map(Hook::function).collect();
+        let mut wanted: Vec<_> = hooks.filter_map(|hook| hook.function()).collect();
         wanted.sort_unstable();
         wanted.dedup();
         let mut sieve = Sieve::default();

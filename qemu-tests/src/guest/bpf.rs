@@ -249,7 +249,8 @@ pub fn function(name: &str) -> Option<u32> {
 fn functions() -> Option<BTreeMap<&'static str, u32>> {
     let probes = MODULES.iter().flat_map(|module| module.probes);
     let places = probes.flat_map(|probe| probe.hooks).flat_map(Hook::places);
-    let names: Vec<_> = places.filter_map(|hook| hook.function()).collect::<BTreeSet<_>>().into_iter().collect();
+    let names: Vec<_> =
+        places.filter_map(|hook| hook.function()).collect::<BTreeSet<_>>().into_iter().collect();
     let file = File::open("/sys/kernel/btf/vmlinux").ok()?;
     let mut header = [0; HEADER];
     file.read_exact_at(&mut header, 0).ok()?;
