@@ -4,6 +4,7 @@
 use crate::apps::Apps;
 use crate::args::Options;
 use crate::collector::{Collector, Wanted};
+use crate::own;
 use crate::protocol::Sent;
 use crate::report::{self, Standing};
 use kmote_bpf::kernel::{CAPABILITIES, Kernel, Kprobes};
@@ -25,8 +26,9 @@ pub struct Findings {
 /// A chart of the report.
 struct Row {
     module: &'static str,
-    chart: &'static Chart,
+    chart: &'static str,
     standing: Standing,
+    /// Why the whole chart is off, whatever its probes.
     reason: String,
     probes: Vec<ProbeRow>,
 }
@@ -51,10 +53,11 @@ pub fn run(kernel: &Kernel, options: &Options) -> Findings {
         let error = errors.iter().find(|error| error.module == module.name);
         rows.extend(module.all_charts().map(|chart| row(module, chart, attached, error, mode)));
     }
+    rows.extend(own::charts(kernel.counts_runs()).map(own_row));
     let maps = collector.attached().filter(|attached| attached.counts()).map(Attached::memory).sum::<u64>();
     let processes = collector.groups().map(Apps::table);
     let memory = maps + processes.map_or(0, |(bytes, _)| bytes);
-    let works = rows.iter().any(|row| row.standing != Standing::Off);
+    let works = rows.iter().any(|row| row.standing != Standing::Off && row.module != own::MODULE);
     if options.points {
         return Findings { text: points(&collector), works };
     }
@@ -98,12 +101,26 @@ fn row(
     let reason = match error {
         Some(error) => error.to_string(),
         None if chart.mode > mode => "exists with --mode return only".to_owned(),
-        None => {
-            let lost = probes.iter().filter(|probe| !probe.attached);
-            lost.map(|probe| format!("{}: {}", probe.event, probe.reason)).collect::<Vec<_>>().join("; ")
-        }
+        None => String::new(),
     };
-    Row { module: module.name, chart, standing: Standing::of(sent, chart), reason, probes }
+    Row { module: module.name, chart: chart.id, standing: Standing::of(sent, chart), reason, probes }
+}
+
+/// A chart of kmote's own, which no probe feeds.
+fn own_row((chart, reason): (&'static str, Option<&str>)) -> Row {
+    let standing = if reason.is_some() { Standing::Off } else { Standing::Ok };
+    Row { module: own::MODULE, chart, standing, reason: reason.unwrap_or("").to_owned(), probes: Vec::new() }
+}
+
+impl Row {
+    /// Why the chart, or a part of it, is off.
+    fn why(&self) -> String {
+        if !self.reason.is_empty() {
+            return self.reason.clone();
+        }
+        let lost = self.probes.iter().filter(|probe| !probe.attached);
+        lost.map(|probe| format!("{}: {}", probe.event, probe.reason)).collect::<Vec<_>>().join("; ")
+    }
 }
 
 fn probe_row(probe: &'static Probe, outcome: Option<&Outcome>) -> ProbeRow {
@@ -158,22 +175,44 @@ fn table(kernel: &Kernel, memory: u64, processes: Option<(u64, usize)>, rows: &[
         let _ = writeln!(text, "{:<21} {} kB of it, for {processes}", "processes", bytes / 1024);
     }
     text.push('\n');
-    let width = rows.iter().map(|row| row.chart.id.len()).max().unwrap_or(0);
+    let width = rows.iter().map(|row| row.chart.len()).max().unwrap_or(0);
+    let mut notes = Notes::default();
     for row in rows {
-        let hooks: Vec<_> = row
-            .probes
-            .iter()
-            .map(|probe| match probe.attached {
-                true => format!("{} by {} {}", probe.event, probe.mechanism, probe.target),
-                false => format!("{} lost", probe.event),
-            })
-            .collect();
-        let _ = writeln!(text, "{:<width$}  {:<7}  {}", row.chart.id, row.standing.word(), hooks.join(", "));
-        if !row.reason.is_empty() {
-            let _ = writeln!(text, "{:<width$}  {:<7}  {}", "", "", row.reason);
-        }
+        let line = format!("{:<width$}  {:<7}  {}", row.chart, row.standing.word(), notes.said_of(row));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text.push('\n');
+    for (note, number) in notes.0.iter().zip(1..) {
+        let _ = writeln!(text, "({number}) {note}");
     }
     text
+}
+
+/// Why probes are lost, each reason once and under a number: most have it in common with many others.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    /// What feeds a chart, or why nothing does.
+    fn said_of(&mut self, row: &Row) -> String {
+        if !row.reason.is_empty() {
+            return row.reason.clone();
+        }
+        let said = row.probes.iter().map(|probe| match probe.attached {
+            true if probe.target.is_empty() => format!("{} not in this kernel", probe.event),
+            true => format!("{} by {} {}", probe.event, probe.mechanism, probe.target),
+            false => format!("{} lost ({})", probe.event, self.number(&probe.reason)),
+        });
+        said.collect::<Vec<_>>().join(", ")
+    }
+
+    fn number(&mut self, reason: &str) -> usize {
+        let known = self.0.iter().position(|note| note == reason);
+        known.unwrap_or_else(|| {
+            self.0.push(reason.to_owned());
+            self.0.len() - 1
+        }) + 1
+    }
 }
 
 fn json(kernel: &Kernel, memory: u64, rows: &[Row]) -> String {
@@ -193,10 +232,10 @@ fn json(kernel: &Kernel, memory: u64, rows: &[Row]) -> String {
         });
         format!(
             r#"{{"id":{},"module":{},"state":{},"reason":{},"probes":[{}]}}"#,
-            quote(row.chart.id),
+            quote(row.chart),
             quote(row.module),
             quote(row.standing.word()),
-            quote(&row.reason),
+            quote(&row.why()),
             join(probes)
         )
     });

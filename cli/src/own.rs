@@ -25,6 +25,17 @@ const RUNS: Own = own("netdata.kmote_program_runs", "Runs of kmote's programs", 
 const TIME: Own =
     own("netdata.kmote_program_time", "CPU time of kmote's programs", "milliseconds/s", 140_008);
 
+/// The module that they bear on the wire.
+pub const MODULE: &str = "kmote";
+
+/// The ids of these charts, and why one is off.
+pub fn charts(counted: bool) -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
+    let uncounted =
+        (!counted).then_some("the kernel counts no runs of programs: set kernel.bpf_stats_enabled to 1");
+    let all = [(MODULES, None), (MEMORY, None), (CPU, None), (RUNS, uncounted), (TIME, uncounted)];
+    all.into_iter().map(|(chart, reason)| (chart.id, reason))
+}
+
 const fn own(id: &'static str, title: &'static str, units: &'static str, priority: u32) -> Own {
     Own { id, title, units, priority }
 }
@@ -78,7 +89,15 @@ impl SelfCharts {
 
     fn declare<W: uWrite>(&self, out: &mut W, chart: &Own) -> Result<(), W::Error> {
         uwrite!(out, "CHART {} '' '{}' '{}' 'kmote' ", chart.id, chart.title, chart.units)?;
-        uwriteln!(out, "'{}' line {} {} '' '{}' 'kmote'", chart.id, chart.priority, self.update_every, PLUGIN)
+        uwriteln!(
+            out,
+            "'{}' line {} {} '' '{}' '{}'",
+            chart.id,
+            chart.priority,
+            self.update_every,
+            PLUGIN,
+            MODULE
+        )
     }
 
     /// Sends them if this tick, at `now` microseconds, is one of theirs.

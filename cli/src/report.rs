@@ -167,9 +167,9 @@ pub fn why(probe: &Probe, outcome: &Outcome) -> String {
     if said.is_empty() { "no hook of the kind that --only asks for".to_owned() } else { said.join(", ") }
 }
 
-/// Where a probe is attached, as it is written in reports.
+/// Where a probe is attached, as it is written in reports; nothing where its event does not exist.
 pub fn targets(outcome: &Outcome) -> String {
-    if outcome.targets.is_empty() { "nowhere".to_owned() } else { outcome.targets.join("+") }
+    outcome.targets.join("+")
 }
 
 /// How much of a chart can be told.
