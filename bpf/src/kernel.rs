@@ -3,6 +3,7 @@
 
 use crate::symbols::{Functions, Offsets, Typed, Wanted};
 use crate::sys::{self, Errno};
+use crate::tree::Tree;
 use kmote_core::cpu_list;
 use kmote_core::format;
 use kmote_core::home;
@@ -31,8 +32,8 @@ pub struct Kernel {
     pub cpus: usize,
     /// The kernel's words have 32 bits; ours may have where the kernel's have 64.
     pub narrow: bool,
-    /// Where tracefs is mounted and readable.
-    pub tracefs: Option<PathBuf>,
+    /// The events and their formats, where they can be read.
+    pub tracefs: Option<Tree>,
     /// How kprobes are made, if at all.
     pub kprobes: Option<Kprobes>,
     /// Whether debugfs says that none of them fires.
@@ -51,6 +52,9 @@ pub struct Kernel {
     offsets: OnceCell<Option<Offsets>>,
 }
 
+/// Where debugfs says whether kprobes fire.
+const KPROBES_ENABLED: &str = "kprobes/enabled";
+
 /// Capabilities that loading programs takes: the name, its bit.
 pub const CAPABILITIES: &[(&str, u32)] = &[
     ("CAP_SYS_ADMIN", 21),
@@ -65,16 +69,17 @@ impl Kernel {
     pub fn ask(prefix: &Path, only: Option<&str>) -> Self {
         let under = |path: &str| prefix.join(path);
         let text = |path: &str| fs::read_to_string(under(path)).unwrap_or_default();
-        let tracefs = ["sys/kernel/tracing", "sys/kernel/debug/tracing"]
-            .map(under)
-            .into_iter()
-            .find(|path| fs::read_dir(path.join("events")).is_ok());
+        let places = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
+        let tracefs = Tree::find(prefix, c"tracefs", &places, "events");
+        let debugfs = Tree::find(prefix, c"debugfs", &["sys/kernel/debug"], KPROBES_ENABLED);
         Self {
             release: text("proc/sys/kernel/osrelease").trim().to_owned(),
             cpus: cpu_list::count(text("sys/devices/system/cpu/possible").as_bytes()).unwrap_or(1),
             narrow: narrow(&under("proc/kallsyms")),
             kprobes: kprobes(prefix, tracefs.as_deref()),
-            kprobes_off: text("sys/kernel/debug/kprobes/enabled").trim() == "0",
+            kprobes_off: debugfs
+                .and_then(|root| fs::read_to_string(root.join(KPROBES_ENABLED)).ok())
+                .is_some_and(|text| text.trim() == "0"),
             tracefs,
             btf: under("sys/kernel/btf/vmlinux").exists(),
             lockdown: in_brackets(&text("sys/kernel/security/lockdown")).map(str::to_owned),

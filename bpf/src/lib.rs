@@ -12,6 +12,7 @@ pub mod starts;
 pub mod symbols;
 pub mod sys;
 pub mod table;
+pub mod tree;
 pub mod words;
 
 /// The BPF objects, compiled from `c/*.bpf.c` by the build script.

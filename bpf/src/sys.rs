@@ -349,6 +349,21 @@ pub fn usage() -> Usage {
     Usage { user: microseconds(usage.ru_utime), system: microseconds(usage.ru_stime) }
 }
 
+/// Mounts a filesystem of the kernel's own, like tracefs, in no folder: only its descriptor leads there.
+pub fn mount_apart(kind: &CStr) -> Result<OwnedFd, Errno> {
+    const FSOPEN_CLOEXEC: libc::c_long = 1;
+    const FSCONFIG_CMD_CREATE: libc::c_long = 6;
+    const FSMOUNT_CLOEXEC: libc::c_long = 1;
+    // SAFETY: the name is a C string that lives through the call.
+    let context = owned(unsafe { libc::syscall(libc::SYS_fsopen, kind.as_ptr(), FSOPEN_CLOEXEC) } as i32)?;
+    let fd = context.as_raw_fd();
+    // SAFETY: this command takes neither key nor value, so both may be null.
+    let made = unsafe { libc::syscall(libc::SYS_fsconfig, fd, FSCONFIG_CMD_CREATE, 0_usize, 0_usize, 0) };
+    checked(made as i32)?;
+    // SAFETY: the call takes numbers.
+    owned(unsafe { libc::syscall(libc::SYS_fsmount, fd, FSMOUNT_CLOEXEC, 0) } as i32)
+}
+
 /// Makes a child that shares all our descriptors; true in the child.
 pub fn fork() -> Result<bool, Errno> {
     // SAFETY: kmote has one thread, so the child's copy of its memory is whole; the other arguments are none.

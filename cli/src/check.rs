@@ -153,10 +153,7 @@ fn offers(kernel: &Kernel) -> Vec<(&'static str, String)> {
         ("release", kernel.release.clone()),
         ("cpus", kernel.cpus.to_string()),
         ("btf", if kernel.btf { "yes" } else { "no" }.to_owned()),
-        (
-            "tracefs",
-            kernel.tracefs.as_ref().map_or("not mounted".to_owned(), |path| path.display().to_string()),
-        ),
+        ("tracefs", kernel.tracefs.as_ref().map_or("not mounted".to_owned(), ToString::to_string)),
         ("lockdown", kernel.lockdown.clone().unwrap_or_else(|| "not told".to_owned())),
         ("kprobes", kprobes),
         ("fentry", yes_or(kernel.without(Mechanism::Fentry))),

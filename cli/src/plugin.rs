@@ -99,6 +99,16 @@ fn interval(settings: &Settings, options: &Options) -> u32 {
     }
 }
 
+/// Waits until the parent has ended: whoever closes a shared descriptor last is the one who detaches.
+fn outlive(parent: u32) {
+    for _ in 0..PATIENCE.as_millis() {
+        if std::os::unix::process::parent_id() != parent {
+            break;
+        }
+        let _ = sys::wait(&mut [], Some(Duration::from_millis(1)));
+    }
+}
+
 fn disable(lifeline: &mut Lifeline, output: &mut Output, said: &str) -> io::Result<Ending> {
     eprintln!("kmote: nothing can be collected on this machine; `kmote check` says why");
     output.send(said, |stdout| lifeline.until_room(stdout)).map(|_| Ending::Nothing)
@@ -122,6 +132,8 @@ pub(crate) struct Run<'a> {
 
 /// More programs than these are detached by a child: the kernel takes a tenth of a second for one.
 const FEW: usize = 2;
+/// How long that child lets its parent end. It takes far less, but where a debugger or a full machine holds it.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Run<'_> {
     /// Ends the run. Whoever waits for our end does not wait until all is detached, which takes seconds where many
@@ -133,9 +145,11 @@ impl Run<'_> {
             return;
         }
         drop((lifeline, output));
+        let parent = std::process::id();
         match sys::fork() {
             Ok(true) => {
                 sys::close_standard();
+                outlive(parent);
                 drop(collector);
                 std::process::exit(0);
             }

@@ -26,6 +26,16 @@ fn sigterm_ends_it() {
     running.ends_within(SOON).with_status(0).stream();
 }
 
+/// More than 30 tracepoints, each of which takes the kernel a grace period to let go.
+#[test]
+fn sigterm_ends_it_before_all_is_detached() {
+    let mut running =
+        Running::start(kmote(&["--only", "tp", "--modules", "fd,sync,shm,vfs,mount,socket", "60"]));
+    running.wait_for("CHART ip.total_udp_bandwidth", 1);
+    running.signal("TERM");
+    running.ends_within(SOON).with_status(0).stream();
+}
+
 #[test]
 fn sigint_ends_it() {
     let running = announced();
