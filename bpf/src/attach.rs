@@ -4,7 +4,6 @@
 use crate::kernel::{Kernel, Kprobes};
 use crate::sys::{self, Errno, Load, PerfEvent, Runs};
 use kmote_core::hook::{Hook, Mechanism, Refusal, missing};
-use kmote_core::memory::RETURNS;
 use libbpf_sys as raw;
 use std::ffi::{CStr, CString};
 use std::fs::{self, OpenOptions};
@@ -46,13 +45,15 @@ impl Drop for ProbeLine {
     }
 }
 
-/// Loads and attaches `instructions` at `hook` as the program of `event`.
+/// Loads and attaches `instructions` at `hook` as the program of `event`; a return by kprobe with records for so many
+/// threads inside of the function.
 pub fn attach(
     kernel: &Kernel,
     hook: &Hook,
     event: &str,
     instructions: &[raw::bpf_insn],
     kernel_version: u32,
+    returns: usize,
 ) -> Result<Link, Refusal> {
     let (mechanism, name) = (hook.mechanism(), program_name(event));
     let (kind, attach_type) = match mechanism {
@@ -76,7 +77,7 @@ pub fn attach(
         }
         refusal
     })?;
-    let (attachment, line) = connect(kernel, hook, attach_type, program.as_fd())
+    let (attachment, line) = connect(kernel, hook, attach_type, program.as_fd(), returns)
         .map_err(|errno| attach_refusal(kernel, hook, errno))?;
     Ok(Link { _attachment: attachment, program, _line: line })
 }
@@ -97,6 +98,7 @@ fn connect(
     hook: &Hook,
     attach_type: u32,
     program: BorrowedFd<'_>,
+    returns: usize,
 ) -> Result<(OwnedFd, Option<ProbeLine>), Errno> {
     let target = CString::new(hook.target()).unwrap_or_default();
     let attachment = match hook {
@@ -109,8 +111,8 @@ fn connect(
             sys::attach_perf_event(PerfEvent::Tracepoint(id), program)?
         }
         Hook::Kprobe(_) | Hook::Kretprobe(_) => {
-            let at_return = matches!(hook, Hook::Kretprobe(_));
-            return connect_kprobe(kernel, &target, at_return, program);
+            let returns = matches!(hook, Hook::Kretprobe(_)).then_some(returns);
+            return connect_kprobe(kernel, &target, returns, program);
         }
         // Its places are attached one by one.
         Hook::All(_) | Hook::Syscalls(..) => return Err(libc::EINVAL),
@@ -121,15 +123,18 @@ fn connect(
 fn connect_kprobe(
     kernel: &Kernel,
     function: &CStr,
-    at_return: bool,
+    returns: Option<usize>,
     program: BorrowedFd<'_>,
 ) -> Result<(OwnedFd, Option<ProbeLine>), Errno> {
     let name = function.to_str().map_err(|_| libc::EINVAL)?;
     // The kernel's own limit of threads inside is one a CPU, or ten; another can be set in tracefs only, since v4.12, up
     // to 4096.
-    if at_return && let Ok(connected) = connect_line(kernel, &format!("r{RETURNS}"), name, program) {
+    if let Some(returns) = returns
+        && let Ok(connected) = connect_line(kernel, &format!("r{returns}"), name, program)
+    {
         return Ok(connected);
     }
+    let at_return = returns.is_some();
     match kernel.kprobes {
         Some(Kprobes::Pmu(pmu, bit)) => {
             let event = PerfEvent::Kprobe { pmu, config: if at_return { bit } else { 0 }, function };

@@ -8,6 +8,7 @@ use kmote_core::cpu_list;
 use kmote_core::format;
 use kmote_core::home;
 use kmote_core::hook::{Field, Known, Mechanism, Member, Refusal};
+use kmote_core::plan;
 use std::cell::{Cell, OnceCell};
 use std::fs::{self, File};
 use std::io::Read;
@@ -30,6 +31,8 @@ pub struct Kernel {
     pub release: String,
     /// How many CPUs there can ever be.
     pub cpus: usize,
+    /// Bytes that maps may take.
+    pub budget: u64,
     /// The kernel's words have 32 bits; ours may have where the kernel's have 64.
     pub narrow: bool,
     /// The events and their formats, where they can be read.
@@ -72,9 +75,13 @@ impl Kernel {
         let places = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
         let tracefs = Tree::find(prefix, c"tracefs", &places, "events");
         let debugfs = Tree::find(prefix, c"debugfs", &["sys/kernel/debug"], KPROBES_ENABLED);
+        let cpus = cpu_list::count(text("sys/devices/system/cpu/possible").as_bytes()).unwrap_or(1);
+        // Where the machine does not tell, it is taken for a large one.
+        let memory = plan::memory_of(text("proc/meminfo").as_bytes()).unwrap_or(u64::MAX);
         Self {
             release: text("proc/sys/kernel/osrelease").trim().to_owned(),
-            cpus: cpu_list::count(text("sys/devices/system/cpu/possible").as_bytes()).unwrap_or(1),
+            cpus,
+            budget: plan::budget(memory, cpus),
             narrow: narrow(&under("proc/kallsyms")),
             kprobes: kprobes(prefix, tracefs.as_deref()),
             kprobes_off: debugfs
@@ -92,6 +99,13 @@ impl Kernel {
             offsets: OnceCell::new(),
             prefix: prefix.to_owned(),
         }
+    }
+
+    /// What the kernel says of itself, with its builder's own number first where there is one.
+    pub fn version(&self) -> String {
+        let texts = ["proc/version_signature", "proc/version"].map(|path| self.prefix.join(path));
+        let told = texts.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        told.trim().to_owned()
     }
 
     /// What stands before `/proc` and `/sys`.

@@ -14,10 +14,9 @@ use crate::starts::Starts;
 use crate::sys::{self, Errno, Runs};
 use crate::table::RowMap;
 use crate::words;
-use kmote_core::chart::Mode;
 use kmote_core::hook::{Hook, Mechanism, Probe, Refusal};
 use kmote_core::memory::{self, Keep, STARTS};
-use kmote_core::module::{Module, Slots};
+use kmote_core::module::{Extent, Module, Slots};
 use kmote_core::percpu;
 use libbpf_rs::{ObjectBuilder, OpenObject};
 use std::borrow::Cow;
@@ -59,11 +58,14 @@ pub struct Attached {
     pub starts: Option<Starts>,
     map: OwnedFd,
     cpus: usize,
+    shrink: u32,
 }
 
 /// In which phase a module failed as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
+    /// The memory for it was planned.
+    Plan,
     /// Its object was opened.
     Open,
     /// Its map was created.
@@ -86,6 +88,7 @@ pub struct Error {
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.phase {
+            Phase::Plan => "it is left out",
             Phase::Open => "its object cannot be opened",
             Phase::Prepare => "its map cannot be created",
             Phase::Read => "its counters cannot be read",
@@ -99,15 +102,18 @@ pub fn quiet() {
     libbpf_rs::set_print(None);
 }
 
-/// Attaches what `kernel` takes of `module` in `mode`; if there is a table of processes, each count is booked there too.
+/// Attaches what `kernel` takes of `extent` of `module`, with tables that are smaller by so many powers of two; if there
+/// is a table of processes, each count is booked there too.
 pub fn attach_module(
     kernel: &Kernel,
     module: &'static Module,
-    mode: Mode,
+    extent: Extent,
+    shrink: u32,
     processes: Option<&Processes>,
 ) -> Result<Attached, Error> {
     let failed = |phase, cause| Error { module: module.name, phase, cause };
     let mut object = open(module, processes).map_err(|errno| failed(Phase::Open, Refusal::Errno(errno)))?;
+    make_smaller(&mut object, module, shrink).map_err(|errno| failed(Phase::Open, Refusal::Errno(errno)))?;
     sys::prepare(&mut object).map_err(|errno| failed(Phase::Prepare, prepare_refusal(kernel, errno)))?;
     let map = |name: String| {
         let name = CString::new(name).unwrap_or_default();
@@ -123,11 +129,10 @@ pub fn attach_module(
                 .map_err(|errno| failed(Phase::Prepare, Refusal::Errno(errno)))?;
         }
     }
-    let in_mode = |probe: &&'static Probe| probe.mode <= mode;
     let outcomes: Vec<_> = module
         .probes
         .iter()
-        .map(|probe| in_mode(&probe).then(|| attach_probe(kernel, &object, probe, processes)))
+        .map(|probe| extent.wants(probe).then(|| attach_probe(kernel, &object, probe, shrink, processes)))
         .collect();
     let attached = |place: usize| matches!(outcomes.get(place), Some(Some(outcome)) if outcome.attached());
     let live = module.live(attached);
@@ -136,7 +141,7 @@ pub fn attach_module(
         table.map(|table| Ok(RowMap::new(table, map(format!("{}_rows", module.name))?))).transpose()?;
     let starts =
         starts(module).map(|entries| Ok(Starts::new(map(STARTS.to_owned())?, entries))).transpose()?;
-    Ok(Attached { module, live, rows, starts, outcomes, map: counters, cpus: kernel.cpus })
+    Ok(Attached { module, live, rows, starts, outcomes, map: counters, cpus: kernel.cpus, shrink })
 }
 
 /// How many entries a module's map of what has begun has, if it keeps one.
@@ -145,6 +150,24 @@ fn starts(module: &Module) -> Option<usize> {
         Keep::Hash { map: STARTS, entries, .. } => Some(*entries),
         _ => None,
     })
+}
+
+/// Makes the maps with keys smaller than their rows say.
+fn make_smaller(object: &mut OpenObject, module: &Module, shrink: u32) -> Result<(), Errno> {
+    if shrink == 0 {
+        return Ok(());
+    }
+    let tables = module.table.iter().map(|table| (format!("{}_rows", module.name), table.capacity));
+    let kept = module.keeps.iter().filter_map(|keep| match keep {
+        Keep::Hash { map, entries, .. } => Some(((*map).to_owned(), *entries)),
+        _ => None,
+    });
+    for (name, entries) in tables.chain(kept) {
+        let map = object.maps_mut().find(|map| map.name() == name.as_str());
+        let entries = memory::shrunk(entries, shrink) as u32;
+        map.map_or(Ok(()), |mut map| map.set_max_entries(entries)).map_err(|_| libc::EINVAL)?;
+    }
+    Ok(())
 }
 
 /// Opens a module's object, or the variant of it that books on processes, with their table lent to it.
@@ -171,14 +194,15 @@ fn attach_probe(
     kernel: &Kernel,
     object: &OpenObject,
     probe: &'static Probe,
+    shrink: u32,
     processes: Option<&Processes>,
 ) -> Outcome {
-    let version = sys::kernel_version(object);
+    let (version, returns) = (sys::kernel_version(object), memory::shrunk(memory::RETURNS, shrink));
     let mut refused = Vec::new();
     let place = |place: Hook| {
         let code = instructions(kernel, object, probe, &place).ok_or(Refusal::NoProgram)?;
         let code = processes.map_or(Cow::Borrowed(code), |processes| processes.fit(code));
-        Ok((place.target(), attach(kernel, &place, probe.event, &code, version)?))
+        Ok((place.target(), attach(kernel, &place, probe.event, &code, version, returns)?))
     };
     let trial = |hook: &'static Hook| hook.present(kernel).map(place).collect::<Result<Vec<_>, _>>();
     let settled = probe.settle(kernel, trial, |place, why| refused.push((place, why)));
@@ -224,7 +248,7 @@ impl Attached {
             let hook = outcome.hook.and_then(|place| probe.hooks.get(place))?;
             (hook.mechanism() == Mechanism::Kretprobe).then_some(outcome.targets.len() as u64)
         });
-        self.module.memory(self.cpus) + hooked.sum::<u64>() * memory::RETURN_HOOK
+        self.module.memory(self.cpus, self.shrink) + hooked.sum::<u64>() * memory::return_hook(self.shrink)
     }
 
     /// How many of its programs are attached so that the kernel takes long to detach them: it waits for every task to leave

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `kmote check`: what can be counted on this machine, by which hook, and why the rest cannot.
 
-use crate::apps::Apps;
 use crate::args::Options;
 use crate::collector::{Collector, Wanted};
 use crate::own;
@@ -54,15 +53,15 @@ pub fn run(kernel: &Kernel, options: &Options) -> Findings {
         rows.extend(module.all_charts().map(|chart| row(module, chart, attached, error, mode)));
     }
     rows.extend(own::charts(kernel.counts_runs()).map(own_row));
-    let maps = collector.attached().filter(|attached| attached.counts()).map(Attached::memory).sum::<u64>();
-    let processes = collector.groups().map(Apps::table);
-    let memory = maps + processes.map_or(0, |(bytes, _)| bytes);
     let works = rows.iter().any(|row| row.standing != Standing::Off && row.module != own::MODULE);
     if options.points {
         return Findings { text: points(&collector), works };
     }
-    let text =
-        if options.json { json(kernel, memory, &rows) } else { table(kernel, memory, processes, &rows) };
+    let text = if options.json {
+        json(kernel, collector.memory(), &rows)
+    } else {
+        table(kernel, &report::memory(&collector, kernel.budget), &rows)
+    };
     Findings { text, works }
 }
 
@@ -162,16 +161,12 @@ fn offers(kernel: &Kernel) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn table(kernel: &Kernel, memory: u64, processes: Option<(u64, usize)>, rows: &[Row]) -> String {
+fn table(kernel: &Kernel, memory: &str, rows: &[Row]) -> String {
     let mut text = String::new();
     for (name, what) in offers(kernel) {
         let _ = writeln!(text, "{name:<21} {what}");
     }
-    let _ = writeln!(text, "{:<21} {} kB of kernel memory", "maps", memory / 1024);
-    if let Some((bytes, processes)) = processes {
-        let _ = writeln!(text, "{:<21} {} kB of it, for {processes}", "processes", bytes / 1024);
-    }
-    text.push('\n');
+    let _ = writeln!(text, "{:<21} {memory}\n", "memory");
     let width = rows.iter().map(|row| row.chart.len()).max().unwrap_or(0);
     let mut notes = Notes::default();
     for row in rows {
@@ -236,7 +231,12 @@ fn json(kernel: &Kernel, memory: u64, rows: &[Row]) -> String {
             join(probes)
         )
     });
-    format!("{{\"kernel\":{{{}}},\"memory_bytes\":{memory},\"charts\":[{}]}}\n", join(facts), join(charts))
+    format!(
+        "{{\"kernel\":{{{}}},\"memory_bytes\":{memory},\"memory_budget\":{},\"charts\":[{}]}}\n",
+        join(facts),
+        kernel.budget,
+        join(charts)
+    )
 }
 
 fn join(parts: impl Iterator<Item = String>) -> String {

@@ -7,10 +7,12 @@ use crate::names::Namer;
 use crate::protocol::Sent;
 use crate::rows::{Rows, Stage};
 use kmote_bpf::kernel::Kernel;
-use kmote_bpf::object::{Attached, Error, attach_module};
+use kmote_bpf::object::{Attached, Error, Phase, attach_module};
 use kmote_core::apps::life::LIFE;
 use kmote_core::chart::Mode;
-use kmote_core::module::{MAX_SLOTS, Module};
+use kmote_core::hook::Refusal;
+use kmote_core::module::{Extent, MAX_SLOTS, Module};
+use kmote_core::plan::Plan;
 use kmote_core::state::State;
 use std::time::Duration;
 use ufmt::uWrite;
@@ -23,8 +25,8 @@ const FORGOTTEN: Duration = Duration::from_secs(600);
 pub struct Wanted {
     /// Its row.
     pub module: &'static Module,
-    /// Whether to see how calls end.
-    pub mode: Mode,
+    /// How much of it.
+    pub extent: Extent,
     /// On every how many ticks it is read.
     pub ticks: u32,
 }
@@ -32,7 +34,7 @@ pub struct Wanted {
 impl Wanted {
     /// These modules, on every tick.
     pub fn all(modules: impl IntoIterator<Item = &'static Module>, mode: Mode) -> Vec<Self> {
-        modules.into_iter().map(|module| Self { module, mode, ticks: 1 }).collect()
+        modules.into_iter().map(|module| Self { module, extent: Extent::whole(mode), ticks: 1 }).collect()
     }
 }
 
@@ -41,6 +43,8 @@ impl Wanted {
 pub struct Collector {
     running: Vec<Running>,
     apps: Option<Apps>,
+    /// By how many powers of two tables are smaller than usual.
+    shrink: u32,
     comings: Vec<Coming>,
     /// When was last looked after what comes, in microseconds.
     looked: u64,
@@ -74,11 +78,14 @@ impl Collector {
     /// If groups of processes are asked for, the modules share a table of processes, and one more row keeps it.
     pub fn start(kernel: &Kernel, wanted: &[Wanted], asked: Option<&Asked>) -> (Self, Vec<Error>) {
         let (mut running, mut errors) = (Vec::new(), Vec::new());
-        let table =
-            asked.and_then(|asked| asked.table(kernel, wanted).map_err(|error| errors.push(error)).ok());
-        let keeper = table.as_ref().map(|_| Wanted { module: &LIFE, mode: Mode::Entry, ticks: 1 });
+        let (plan, wanted) = planned(kernel, wanted, asked.is_some(), &mut errors);
+        let room = kernel.budget.saturating_sub(plan.bytes);
+        let table = asked
+            .and_then(|asked| asked.table(kernel, &wanted, room).map_err(|error| errors.push(error)).ok());
+        let extent = Extent::whole(Mode::Entry);
+        let keeper = table.as_ref().map(|_| Wanted { module: &LIFE, extent, ticks: 1 });
         for one in wanted.iter().chain(&keeper) {
-            match attach_module(kernel, one.module, one.mode, table.as_ref()) {
+            match attach_module(kernel, one.module, one.extent, plan.shrink, table.as_ref()) {
                 Ok(attached) => running.push(Running::new(attached, one)),
                 Err(error) => errors.push(error),
             }
@@ -88,9 +95,21 @@ impl Collector {
         let comings = wanted.iter().filter_map(|one| Coming::new(kernel, one)).collect();
         let namer = Namer::new(kernel.prefix());
         let (buffer, keys, sums) = (Vec::new(), Vec::new(), [0; MAX_SLOTS]);
-        let mut collector = Self { running, apps, comings, looked: 0, buffer, keys, namer, sums };
+        let shrink = plan.shrink;
+        let mut collector = Self { running, apps, shrink, comings, looked: 0, buffer, keys, namer, sums };
         collector.make_room();
         (collector, errors)
+    }
+
+    /// By how many powers of two tables are smaller than usual, to fit into the budget of kernel memory.
+    pub const fn shrink(&self) -> u32 {
+        self.shrink
+    }
+
+    /// Bytes of kernel memory that maps take, and returns that are hooked.
+    pub fn memory(&self) -> u64 {
+        let table = self.apps.as_ref().map_or(0, |apps| apps.table().0);
+        self.attached().filter(|attached| attached.counts()).map(Attached::memory).sum::<u64>() + table
     }
 
     /// Makes the buffers as large as the largest module needs.
@@ -162,8 +181,9 @@ impl Collector {
             coming.state = std::mem::take(&mut old.state);
             coming.state.begin_anew();
         }
-        let Wanted { module, mode, .. } = coming.wanted;
-        let attached = attach_module(kernel, module, mode, None).ok().filter(Attached::counts)?;
+        let Wanted { module, extent, .. } = coming.wanted;
+        let attached =
+            attach_module(kernel, module, extent, self.shrink, None).ok().filter(Attached::counts)?;
         let state = std::mem::take(&mut coming.state);
         self.running.push(Running { state, ..Running::new(attached, &coming.wanted) });
         self.make_room();
@@ -272,7 +292,7 @@ impl Running {
             attached,
             state: State::default(),
             rows,
-            mode: wanted.mode,
+            mode: wanted.extent.mode,
             ticks,
             due: true,
             moments,
@@ -300,6 +320,25 @@ impl Running {
     fn sent(&self) -> Sent<'static> {
         Sent { module: self.attached.module, live: self.attached.live, mode: self.mode }
     }
+}
+
+/// Plans the kernel's memory. What finds no room is an error each; where there are to be groups of processes, a quarter
+/// is kept for their table.
+fn planned(kernel: &Kernel, wanted: &[Wanted], groups: bool, errors: &mut Vec<Error>) -> (Plan, Vec<Wanted>) {
+    let room = kernel.budget - if groups { kernel.budget / 4 } else { 0 };
+    let pairs: Vec<_> = wanted.iter().map(|one| (one.module, one.extent)).collect();
+    let plan = Plan::new(room, kernel.cpus, &pairs);
+    let (mut kept, mut place) = (wanted.to_vec(), 0);
+    kept.retain(|one| {
+        let keeps = plan.keeps(place);
+        if !keeps {
+            let cause = Refusal::Denied("its maps find no room in the budget of kernel memory");
+            errors.push(Error { module: one.module.name, phase: Phase::Plan, cause });
+        }
+        place += 1;
+        keeps
+    });
+    (plan, kept)
 }
 
 /// Reads the table of a module, and asks now and then whether a key still means what it did.

@@ -9,7 +9,6 @@ pub mod collector;
 pub mod coming;
 pub mod config;
 pub mod exposition;
-pub mod interrupts;
 pub mod lifeline;
 pub mod manual;
 pub mod names;

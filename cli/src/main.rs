@@ -42,7 +42,8 @@ fn run(options: &Options) -> io::Result<Ending> {
         Command::Completions => say(&manual::completions(options.shell.unwrap_or_default())),
         Command::Config => say(&config::print(options)),
         Command::Check => {
-            let (kernel, mut breaker) = armed(options, options.kprobes);
+            let (mut kernel, mut breaker) = armed(options, options.kprobes);
+            kernel.budget = config::load(options).0.budget().unwrap_or(kernel.budget);
             let findings = check::run(&kernel, options);
             breaker.settle();
             say(&findings.text)?;
@@ -64,7 +65,8 @@ fn collect(options: &Options) -> io::Result<Ending> {
         return say(if for_netdata { "DISABLE\n" } else { "" }).map(|_| Ending::Nothing);
     }
     safety::die_first();
-    let (kernel, breaker) = armed(options, settings.kprobes.value);
+    let (mut kernel, breaker) = armed(options, settings.kprobes.value);
+    kernel.budget = settings.budget().unwrap_or(kernel.budget);
     plugin::run(&kernel, &settings, options, breaker)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The names of keys, from sysfs and `/proc/interrupts`: of interrupt lines and of disks. Nothing here allocates.
 
-use crate::interrupts::Finder;
+use kmote_core::interrupts::Finder;
 use kmote_core::table::{Names, clean};
 use std::fs::File;
 use std::io::Read;

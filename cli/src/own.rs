@@ -4,6 +4,7 @@
 use crate::collector::Collector;
 use crate::protocol::{PLUGIN, Sent, since};
 use crate::report::Standing;
+use kmote_bpf::kernel::Kernel;
 use kmote_bpf::sys;
 use ufmt::{uWrite, uwrite, uwriteln};
 
@@ -47,6 +48,8 @@ pub struct SelfCharts {
     ticks: u32,
     left: u32,
     update_every: u32,
+    /// Bytes of kernel memory that maps may take.
+    budget: u64,
     /// All modules that were asked for; those of which nothing was to be had too.
     modules: Vec<&'static str>,
     /// Whether the kernel counts the runs of programs (`kernel.bpf_stats_enabled`).
@@ -55,12 +58,12 @@ pub struct SelfCharts {
 }
 
 impl SelfCharts {
-    /// Charts of these modules that are sent every ten seconds, or on every tick where ticks are rarer. `counted`: the
-    /// kernel counts the runs of programs.
-    pub fn new(modules: Vec<&'static str>, update_every: u32, counted: bool) -> Self {
+    /// Charts of these modules that are sent every ten seconds, or on every tick where ticks are rarer.
+    pub fn new(modules: Vec<&'static str>, update_every: u32, kernel: &Kernel) -> Self {
+        let (budget, counted) = (kernel.budget, kernel.counts_runs());
         let ticks = EVERY.div_ceil(update_every.max(1));
         let update_every = ticks.saturating_mul(update_every);
-        Self { ticks, left: ticks, update_every, modules, counted, moments: [0; 5] }
+        Self { ticks, left: ticks, update_every, budget, modules, counted, moments: [0; 5] }
     }
 
     /// Forgets when they were sent: what follows is the first of another stream.
@@ -74,6 +77,7 @@ impl SelfCharts {
         self.modules.iter().try_for_each(|name| dimension(out, name, "absolute", 1))?;
         self.declare(out, &MEMORY)?;
         dimension(out, "maps", "absolute", 1)?;
+        dimension(out, "budget", "absolute", 1)?;
         self.declare(out, &CPU)?;
         dimension(out, "user", "incremental", 1000)?;
         dimension(out, "system", "incremental", 1000)?;
@@ -117,7 +121,8 @@ impl SelfCharts {
         self.modules.iter().try_for_each(|name| set(out, name, standing(collector, name)))?;
         out.write_str("END\n")?;
         begin(out, &MEMORY, memory, now)?;
-        set(out, "maps", collector.attached().map(|attached| attached.memory()).sum())?;
+        set(out, "maps", collector.memory())?;
+        set(out, "budget", self.budget)?;
         out.write_str("END\n")?;
         let usage = sys::usage();
         begin(out, &CPU, cpu, now)?;

@@ -49,12 +49,12 @@ pub fn run(kernel: &Kernel, settings: &Settings, options: &Options, breaker: Bre
     if sink.compares() {
         report::start_briefly(&collector, &errors);
     } else {
-        report::start(&collector, &errors);
+        report::start(&collector, &errors, kernel.budget);
     }
     collector.keep_what_counts();
     let names = settings.wanted().iter().map(|wanted| wanted.module.name).collect();
     let own = (options.own && !sink.compares())
-        .then(|| SelfCharts::new(names, settings.update_every.value, kernel.counts_runs()));
+        .then(|| SelfCharts::new(names, settings.update_every.value, kernel));
     let parent = if streams { Some(Parent::new(options, &kernel.release, every)?) } else { None };
     let ending = if collector.is_empty() {
         let said = if sink.streams() && !streams { "DISABLE\n" } else { "" };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is lost, in one line a reason on stderr: what, why, and what it costs.
 
+use crate::apps::Apps;
 use crate::collector::Collector;
 use crate::protocol::Sent;
 use kmote_bpf::object::{Attached, Error, Outcome};
@@ -13,7 +14,7 @@ use std::fmt;
 use std::time::Instant;
 
 /// Says at start what is lost, and how much of the kernel's memory the rest takes.
-pub fn start(collector: &Collector, errors: &[Error]) {
+pub fn start(collector: &Collector, errors: &[Error], budget: u64) {
     for error in errors {
         eprintln!("kmote: {error}");
     }
@@ -25,16 +26,28 @@ pub fn start(collector: &Collector, errors: &[Error]) {
     for loss in losses(collector) {
         eprintln!("kmote: not counted: {}: {}; {}", loss.probes.join(", "), loss.why, loss.costs());
     }
-    let counting: Vec<_> = collector.attached().filter(|attached| attached.counts()).collect();
-    if !counting.is_empty() {
-        let bytes: u64 = counting.iter().map(|attached| attached.memory()).sum();
-        eprintln!("kmote: {} kB of kernel memory for maps", bytes / 1024);
+    if collector.memory() > 0 {
+        eprintln!("kmote: {}", memory(collector, budget));
     }
     if let Some(apps) = collector.groups() {
-        let (bytes, processes) = apps.table();
-        eprintln!("kmote: {} kB of kernel memory for a table of {processes} processes", bytes / 1024);
         apps.complaints().iter().for_each(|complaint| eprintln!("kmote: {complaint}"));
     }
+}
+
+/// How much of the kernel's memory is taken, of how much, and what gave way.
+pub fn memory(collector: &Collector, budget: u64) -> String {
+    let mut said = format!(
+        "{} kB of kernel memory for maps, of at most {} kB",
+        collector.memory() / 1024,
+        budget / 1024
+    );
+    if let Some((bytes, processes)) = collector.groups().map(Apps::table) {
+        said += &format!("; {} kB of it for a table of {processes} processes", bytes / 1024);
+    }
+    if let shrink @ 1.. = collector.shrink() {
+        said += &format!("; to fit, tables are 1/{} of their size", 1 << shrink);
+    }
+    said
 }
 
 /// The kernel module without which there is nothing of a module to attach.

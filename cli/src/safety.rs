@@ -3,6 +3,7 @@
 
 use crate::args::Options;
 use crate::collector::Collector;
+use crate::config::{self, Directories};
 use kmote_bpf::kernel::{Kernel, Kprobes};
 use kmote_bpf::sandbox::{self, Needs};
 use kmote_bpf::words;
@@ -16,11 +17,24 @@ const FIRST: &str = "1000";
 
 /// Leaves alone what is switched off, what is known to harm this kernel, and what the machine went down with.
 pub fn restrain(kernel: &Kernel, kprobes: bool, options: &Options, verdict: Verdict) {
+    if let Some(sentence) = listed(&kernel.version(), &options.directories) {
+        eprintln!("kmote: {sentence}");
+        let refusal = Refusal::Denied("this kernel is on Netdata's list of those to leave alone");
+        Mechanism::ALL.into_iter().for_each(|mechanism| kernel.refuse(mechanism, refusal));
+        return;
+    }
     for mechanism in Mechanism::ALL {
         if let Some(reason) = reason(&kernel.release, mechanism, kprobes, options.allow_kretprobes, verdict) {
             kernel.refuse(mechanism, Refusal::Denied(reason));
         }
     }
+}
+
+/// Where Netdata's list has this kernel, as it says of itself.
+fn listed(version: &str, directories: &Directories) -> Option<String> {
+    let (path, list) = config::kernels(directories)?;
+    let line = deny::line(&list, version.as_bytes())?;
+    Some(format!("{}:{line}: this kernel is to be left alone: {version}", path.display()))
 }
 
 /// Why a mechanism is left alone.

@@ -41,9 +41,35 @@ pub fn reason(release: &str, mechanism: Mechanism) -> Option<&'static str> {
     RULES.iter().find(applies).map(|rule| rule.reason)
 }
 
+/// The line, from 1, of a list of kernels with which the `version` of this kernel begins: Netdata brings such a list, as
+/// `ebpf_kernel_reject_list.txt`, and its users add to it.
+pub fn line(list: &[u8], version: &[u8]) -> Option<usize> {
+    let begins = |line: &[u8]| {
+        let line = line.trim_ascii();
+        !line.is_empty() && version.starts_with(line)
+    };
+    list.split(|byte| *byte == b'\n').position(begins).map(|place| place + 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernels_of_a_list() {
+        const LIST: &[u8] = b"# of Netdata\nUbuntu 4.18.0\r\n\n  Linux version 5.4.0-1 \n";
+        for (version, expected) in [
+            ("Ubuntu 4.18.0-25.26~18.04.1-generic 4.18.20", Some(2)),
+            ("Linux version 5.4.0-1-amd64 (gcc)", Some(4)),
+            ("Linux version 4.18.0-25-generic (Ubuntu 4.18.0)", None),
+            ("Ubuntu 4.18", None),
+            ("", None),
+        ] {
+            assert_eq!(line(LIST, version.as_bytes()), expected, "{version}");
+        }
+        assert_eq!(line(b"", b"Linux"), None);
+        assert_eq!(line(b"Linux", b"Linux version"), Some(1), "without a newline");
+    }
 
     fn denied(release: &str) -> Vec<&'static str> {
         let all = Mechanism::ALL.into_iter();

@@ -42,8 +42,19 @@ pub const fn entries(budget: u64, words: usize, cpus: usize) -> usize {
 /// How many threads may be inside of a function whose return is hooked by kprobe; more are passed over.
 pub const RETURNS: usize = 1024;
 
+/// The fewest entries of a map that is made smaller, or of records of returns.
+const FEWEST: usize = 16;
+
+/// How many of `entries` there are when maps are smaller by so many powers of two.
+pub const fn shrunk(entries: usize, shrink: u32) -> usize {
+    let fewer = entries >> shrink;
+    if fewer > FEWEST || fewer == entries { fewer } else { FEWEST }
+}
+
 /// Bytes of kernel memory for a hooked return: a record of at most 64 bytes for each (`struct kretprobe_instance`).
-pub const RETURN_HOOK: u64 = RETURNS as u64 * 64;
+pub const fn return_hook(shrink: u32) -> u64 {
+    shrunk(RETURNS, shrink) as u64 * 64
+}
 
 /// The name of a hash map that keeps by a 64-bit key when something began, in nanoseconds since boot. What never ends is
 /// swept out of it.
@@ -86,11 +97,13 @@ impl Keep {
         }
     }
 
-    /// Bytes of kernel memory for it.
-    pub const fn bytes(&self, cpus: usize) -> u64 {
+    /// Bytes of kernel memory for it, where maps are smaller by so many powers of two.
+    pub const fn bytes(&self, cpus: usize, shrink: u32) -> u64 {
         match *self {
             Self::PerCpu { words, .. } => percpu_array(words, cpus),
-            Self::Hash { words: (key, value), entries, .. } => hash(key + value, entries, cpus),
+            Self::Hash { words: (key, value), entries, .. } => {
+                hash(key + value, shrunk(entries, shrink), cpus)
+            }
             Self::Members { members, .. } => percpu_array(members.len(), 1),
         }
     }
@@ -111,6 +124,22 @@ mod tests {
         ] {
             assert_eq!(hash(words, entries, cpus), bytes, "{words} words, {entries} entries, {cpus} CPUs");
         }
+    }
+
+    #[test]
+    fn maps_shrink_to_a_least_size() {
+        for (entries, shrink, expected) in [
+            (4096, 0, 4096),
+            (4096, 4, 256),
+            (128, 3, 16),
+            (64, 4, 16),
+            (16, 1, 16),
+            (8, 0, 8),
+            (1024, 1, 512),
+        ] {
+            assert_eq!(shrunk(entries, shrink), expected, "{entries} >> {shrink}");
+        }
+        assert_eq!((return_hook(0), return_hook(4)), (65_536, 4096));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! A module: its slots, its probes and its charts, as one row of constants; and the check of the table.
 
 use crate::chart::{Chart, Mode};
-use crate::hook::Probe;
+use crate::hook::{Mechanism, Probe};
 use crate::memory::{self, Keep};
 use crate::share::Share;
 use crate::table::{Drawn, Table};
@@ -11,6 +11,9 @@ use crate::table::{Drawn, Table};
 pub const MAX_SLOTS: usize = 128;
 /// The most dimensions a module has, over all its charts.
 pub const MAX_DIMENSIONS: usize = 128;
+/// The most functions that one hook of a row finds in a kernel: of two system calls, each for native and for 32-bit
+/// programs. Names of other architectures are not there.
+const MOST_RETURNS: u64 = 4;
 /// The longest name of a module: the kernel keeps 15 bytes of a map's.
 const MAX_NAME: usize = 15;
 
@@ -39,7 +42,34 @@ pub struct Module {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots(u128);
 
+/// How much of a module is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Whether to see how calls end.
+    pub mode: Mode,
+    /// The slots that nobody wants: a probe that feeds no other is left out.
+    pub without: Slots,
+}
+
+impl Extent {
+    /// All of it, in a mode.
+    pub const fn whole(mode: Mode) -> Self {
+        Self { mode, without: Slots(0) }
+    }
+
+    /// Whether a probe is wanted.
+    pub fn wants(&self, probe: &Probe) -> bool {
+        let wanted = probe.slots.is_empty() || !self.without.contains_all(probe.slots);
+        probe.mode <= self.mode && wanted
+    }
+}
+
 impl Slots {
+    /// The set without `slot`.
+    pub const fn without(self, slot: usize) -> Self {
+        Self(self.0 & !(1u128 << (slot % MAX_SLOTS)))
+    }
+
     /// The set with `slot` in it too.
     pub const fn with(self, slot: usize) -> Self {
         Self(self.0 | 1u128 << (slot % MAX_SLOTS))
@@ -68,11 +98,23 @@ impl Module {
         Slots(fed.0 & !starved.0)
     }
 
-    /// Bytes of kernel memory that its maps take on a machine of so many possible CPUs.
-    pub fn memory(&self, cpus: usize) -> u64 {
-        let table = self.table.map_or(0, |table| memory::hash(1 + table.slots.len(), table.capacity, cpus));
-        let keeps: u64 = self.keeps.iter().map(|keep| keep.bytes(cpus)).sum();
+    /// Bytes of kernel memory that its maps take on a machine of so many possible CPUs, where tables are smaller by so
+    /// many powers of two.
+    pub fn memory(&self, cpus: usize, shrink: u32) -> u64 {
+        let entries = |table: &Table| memory::shrunk(table.capacity, shrink);
+        let table = self.table.map_or(0, |table| memory::hash(1 + table.slots.len(), entries(&table), cpus));
+        let keeps: u64 = self.keeps.iter().map(|keep| keep.bytes(cpus, shrink)).sum();
         memory::percpu_array(self.slots.len(), cpus) + table + keeps
+    }
+
+    /// How many functions it hooks at their return by kprobe, at most, where the kernel has nothing better.
+    pub fn returns(&self, extent: Extent) -> u64 {
+        let hooked = |probe: &&Probe| extent.wants(probe);
+        let at_return = |probe: &Probe| {
+            let hooks = probe.hooks.iter().filter(|hook| hook.mechanism() == Mechanism::Kretprobe);
+            hooks.map(|hook| (hook.places().count() as u64).min(MOST_RETURNS)).max().unwrap_or(0)
+        };
+        self.probes.iter().filter(hooked).map(at_return).sum()
     }
 
     /// Its charts, and the one that each key of its table has of its own.

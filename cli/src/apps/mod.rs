@@ -52,8 +52,8 @@ impl Asked {
         Self { file: files.into_iter().find_map(|file| fs::read(file).ok()), apps, cgroups, processes }
     }
 
-    /// Makes the kernel's table for the modules that are wanted.
-    pub fn table(&self, kernel: &Kernel, wanted: &[Wanted]) -> Result<Processes, Error> {
+    /// Makes the kernel's table for the modules that are wanted, of at most `room` bytes unless its size is given.
+    pub fn table(&self, kernel: &Kernel, wanted: &[Wanted], room: u64) -> Result<Processes, Error> {
         let end = |one: &Wanted| {
             share::place(MODULES, one.module.name).map(|place| place + one.module.shared_slots())
         };
@@ -62,7 +62,7 @@ impl Asked {
         // With the key, and with the entry of what finds no room.
         let most = match self.processes {
             Some(processes) => processes as usize + 1,
-            None => memory::entries(BUDGET, 1 + words, kernel.cpus),
+            None => memory::entries(BUDGET.min(room), 1 + words, kernel.cpus),
         };
         Processes::create(words, most.max(2), self.cgroups).map_err(|errno| Error {
             module: LIFE.name,

@@ -18,6 +18,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("/etc/netdata/kmote.conf", "ours; wins over the others; takes what `kmote config` prints"),
     ("/etc/netdata/ebpf.d.conf", "Netdata's, for its own eBPF plugin; ebpf.conf is its old name"),
     ("/etc/netdata/ebpf.d/*.conf", "the same for one module each"),
+    ("/etc/netdata/ebpf.d/ebpf_kernel_reject_list.txt", "beginnings of versions of kernels to leave alone"),
     (
         "/usr/lib/netdata/conf.d",
         "where the same files are as Netdata brings them; those above win, key by key",
@@ -107,6 +108,17 @@ pub fn read(directories: &Directories) -> (Vec<Text>, Vec<String>) {
         }
     }
     (texts, complaints)
+}
+
+/// Netdata's list of kernels on which its plugin is to do nothing, the user's before that which came with Netdata, and
+/// where it is.
+pub fn kernels(directories: &Directories) -> Option<(PathBuf, Vec<u8>)> {
+    let stock = directories.by_netdata.then_some(&directories.stock);
+    [Some(&directories.user), stock].into_iter().flatten().find_map(|directory| {
+        let path = directory.join("ebpf.d/ebpf_kernel_reject_list.txt");
+        let bytes = bytes(&path).ok()??;
+        Some((path, bytes))
+    })
 }
 
 fn bytes(path: &Path) -> io::Result<Option<Vec<u8>>> {

@@ -21,6 +21,8 @@ pub enum Key {
     Cgroups,
     /// How many processes the kernel's table of them holds.
     Processes,
+    /// Kilobytes of kernel memory that maps may take.
+    Budget,
 }
 
 impl Key {
@@ -30,6 +32,9 @@ impl Key {
             Self::UpdateEvery => "a whole number of seconds from 1 to 86400 is wanted",
             Self::Mode => "entry or return is wanted",
             Self::Kprobes | Self::Sandbox | Self::Apps | Self::Cgroups => YES_OR_NO,
+            Self::Budget => {
+                "a whole number of kB from 1 to 4194304 is wanted, or 0 for what fits the machine"
+            }
             Self::Processes => "a whole number of processes from 64 to 1048576 is wanted",
         }
     }
@@ -53,12 +58,16 @@ pub const HEEDED: &[(&str, Key)] = &[
     ("apps", Key::Apps),
     ("cgroups", Key::Cgroups),
     ("pid table size", Key::Processes),
+    ("kernel memory budget", Key::Budget),
 ];
 
 /// The section of what is for all modules; in a module's file, for that one.
 pub const GLOBAL: &str = "global";
 /// The section that switches modules on and off.
 pub const PROGRAMS: &str = "ebpf programs";
+
+/// The section of a module's file that switches its calls on and off.
+pub const SYSCALLS: &str = "syscalls";
 
 /// The section, and the file, of filesystems, which are one module of Netdata's plugin and one each of ours.
 pub const FILESYSTEM: &str = "filesystem";
@@ -120,6 +129,7 @@ const IGNORED: &[Ignored] = &[
     ignored(GLOBAL, &["disable apps"], YES, "its new name is apps"),
     // Heeded where they are for all modules.
     ignored(GLOBAL, &["apps", "cgroups"], NO, "it is for all modules, in ebpf.d.conf or kmote.conf"),
+    ignored(GLOBAL, &["kernel memory budget"], &[], "it is for all modules, in ebpf.d.conf or kmote.conf"),
     ignored(GLOBAL, &["pid table size"], ANY, "there is one table, of which ebpf.d.conf or kmote.conf tells"),
     ignored(
         GLOBAL,
@@ -164,7 +174,7 @@ const IGNORED: &[Ignored] = &[
     ignored("network connections", &[], ANY, "kmote does not list connections"),
     ignored("service name", &[], ANY, "kmote does not list connections"),
     ignored("ipc", &[], ANY, "kmote needs no other plugin"),
-    ignored("syscalls", &[], YES, "kmote counts all calls of a module, or none"),
+    ignored(SYSCALLS, &[], YES, "no such call is counted here; each is switched in the file of its module"),
     ignored("filesystem", &[], YES, "kmote watches the filesystems that the kernel has"),
 ];
 

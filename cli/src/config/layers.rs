@@ -6,7 +6,7 @@ use super::keys::{self, Key};
 use super::settings::{AS_MANY_AS_FIT, Origin, Setting, Settings};
 use kmote_core::chart::Mode;
 use kmote_core::config::{self, Line};
-use kmote_core::module::Module;
+use kmote_core::module::{Module, Slots};
 use kmote_core::modules::MODULES;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -20,6 +20,8 @@ pub struct OfModule {
     pub on: Setting<bool>,
     pub update_every: Option<Setting<u32>>,
     pub mode: Option<Setting<Mode>>,
+    /// The slots that nobody wants.
+    pub without: Setting<Slots>,
 }
 
 /// What the files say, without arguments and environment.
@@ -32,6 +34,7 @@ pub struct Layers {
     pub apps: Setting<bool>,
     pub cgroups: Setting<bool>,
     pub processes: Setting<u32>,
+    pub budget: Setting<u32>,
     /// In the order of the table.
     pub modules: Vec<OfModule>,
     wrong: Vec<Wrong>,
@@ -53,6 +56,7 @@ struct Wrong {
 enum Target {
     Key(Key),
     On,
+    Slot(usize),
 }
 
 impl Default for Layers {
@@ -61,6 +65,7 @@ impl Default for Layers {
             on: Setting::new(module.on_by_default, Origin::BuiltIn),
             update_every: None,
             mode: None,
+            without: Setting::new(Slots::default(), Origin::BuiltIn),
         };
         Self {
             update_every: Setting::new(1, Origin::BuiltIn),
@@ -70,6 +75,7 @@ impl Default for Layers {
             apps: Setting::new(false, Origin::BuiltIn),
             cgroups: Setting::new(false, Origin::BuiltIn),
             processes: Setting::new(AS_MANY_AS_FIT, Origin::BuiltIn),
+            budget: Setting::new(0, Origin::BuiltIn),
             modules: MODULES.iter().map(built_in).collect(),
             wrong: Vec::new(),
             said: BTreeSet::new(),
@@ -82,6 +88,13 @@ struct Place<'a> {
     text: &'a Text,
     section: &'a str,
     line: usize,
+}
+
+impl Place<'_> {
+    /// Whether this is a module's section of our own file.
+    fn is_ours(&self) -> bool {
+        matches!(self.text.scope, Scope::Own) && keys::module(self.section).is_some()
+    }
 }
 
 impl Layers {
@@ -109,8 +122,7 @@ impl Layers {
     }
 
     fn enter(&mut self, place: &Place<'_>) {
-        let section = place.section;
-        let ours = matches!(place.text.scope, Scope::Own) && keys::module(section).is_some();
+        let (section, ours) = (place.section, place.is_ours());
         if section != keys::GLOBAL && section != keys::PROGRAMS && !ours && !keys::ignored_section(section) {
             self.once(place, format!("[{section}]"), "there is no such section here; it is passed over");
         }
@@ -123,13 +135,40 @@ impl Layers {
             }
             (Scope::Main | Scope::Own, keys::GLOBAL) => None,
             (Scope::Module(module), keys::FILESYSTEM) => return self.take_out(place, module, key, value),
+            (Scope::Module(module), keys::SYSCALLS) => {
+                return match slot(module, key) {
+                    Some(slot) => self.single(place, module, slot, key, value),
+                    None => self.other(place, key, value),
+                };
+            }
             (Scope::Module(module), keys::GLOBAL) => keys::module(module.name),
             (Scope::Own, section) if keys::module(section).is_some() => keys::module(section),
             _ => return self.other(place, key, value),
         };
         match keys::HEEDED.iter().find(|(name, known)| *name == key && (of.is_none() || known.of_modules())) {
             Some((_, known)) => self.set(place, of, *known, key, value),
-            None => self.other(place, key, value),
+            None => {
+                match of.and_then(|of| MODULES.get(of)).and_then(|module| Some((module, slot(module, key)?)))
+                {
+                    Some((module, slot)) if matches!(place.text.scope, Scope::Own) => {
+                        self.single(place, module, slot, key, value);
+                    }
+                    _ => self.other(place, key, value),
+                }
+            }
+        }
+    }
+
+    /// One slot of a module: `[syscalls]` of its file, and its own section in ours.
+    fn single(&mut self, place: &Place<'_>, module: &Module, slot: usize, key: &str, value: &str) {
+        let of = keys::module(module.name);
+        let Some(on) = config::boolean(value) else {
+            return self.bad(place, key, value, keys::YES_OR_NO, (of, Target::Slot(slot)));
+        };
+        if let Some(of) = of.and_then(|of| self.modules.get_mut(of)) {
+            let before = of.without.value;
+            let after = if on { before.without(slot) } else { before.with(slot) };
+            of.without = Setting::new(after, origin(place));
         }
     }
 
@@ -180,6 +219,8 @@ impl Layers {
             Key::Sandbox => config::boolean(value).map(|on| self.sandbox = Setting::new(on, origin)),
             Key::Apps => config::boolean(value).map(|on| self.apps = Setting::new(on, origin)),
             Key::Cgroups => config::boolean(value).map(|on| self.cgroups = Setting::new(on, origin)),
+            Key::Budget => config::number(value, 0, 1 << 22)
+                .map(|kilobytes| self.budget = Setting::new(kilobytes, origin)),
             Key::Processes => config::number(value, 64, 1 << 20)
                 .map(|processes| self.processes = Setting::new(processes, origin)),
         };
@@ -194,9 +235,7 @@ impl Layers {
             Some(None) => {}
             Some(Some(why)) => self.once(place, format!("{key} = {value}"), why),
             // Said of the section as a whole.
-            None if place.section != keys::GLOBAL
-                && place.section != keys::PROGRAMS
-                && !place.section.is_empty() => {}
+            None if !place.is_ours() && !["", keys::GLOBAL, keys::PROGRAMS].contains(&place.section) => {}
             None => self.once(place, key.to_owned(), "there is no such key here; it is passed over"),
         }
     }
@@ -225,6 +264,7 @@ impl Layers {
         let sentence = |wrong: &Wrong| {
             let instead = wrong.instead.map(|(module, target)| match target {
                 Target::On => settings.shown_on(module),
+                Target::Slot(slot) => settings.shown_slot(module, slot),
                 Target::Key(key) => settings.shown(key, module),
             });
             let instead = instead.map(|value| format!("; {value} is used")).unwrap_or_default();
@@ -240,6 +280,11 @@ impl Layers {
 
 fn origin(place: &Place<'_>) -> Origin {
     Origin::File(Rc::clone(&place.text.path), place.line)
+}
+
+/// The slot of this name, or of the rest of it: Netdata's `shmget` is shm's `get`.
+fn slot(module: &Module, name: &str) -> Option<usize> {
+    module.slots.iter().position(|slot| *slot == name || name.strip_prefix(module.name) == Some(slot))
 }
 
 fn mode(word: &str) -> Option<Mode> {

@@ -9,7 +9,7 @@ mod show;
 #[cfg(test)]
 mod tests;
 
-pub use files::{Directories, FILES};
+pub use files::{Directories, FILES, kernels};
 pub use settings::{Origin, Setting, Settings};
 
 use crate::args::Options;

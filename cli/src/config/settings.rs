@@ -8,7 +8,7 @@ use crate::apps::Asked;
 use crate::args::Options;
 use crate::collector::Wanted;
 use kmote_core::chart::Mode;
-use kmote_core::module::Module;
+use kmote_core::module::{Extent, Module, Slots};
 use kmote_core::modules::MODULES;
 use std::fmt;
 use std::rc::Rc;
@@ -64,6 +64,8 @@ pub struct ModuleSettings {
     pub update_every: Setting<u32>,
     /// Its mode.
     pub mode: Setting<Mode>,
+    /// The slots that nobody wants.
+    pub without: Setting<Slots>,
 }
 
 /// What counts.
@@ -83,6 +85,8 @@ pub struct Settings {
     pub cgroups: Setting<bool>,
     /// How many processes the kernel's table of them holds.
     pub processes: Setting<u32>,
+    /// Kilobytes of kernel memory that maps may take; 0 for what fits the machine.
+    pub budget: Setting<u32>,
     /// In the order of the table.
     pub modules: Vec<ModuleSettings>,
 }
@@ -110,6 +114,7 @@ impl Settings {
             on: on(module, of, options),
             update_every: slower(&update_every, of.update_every.as_ref()),
             mode: mode.clone().or_else(|| of.mode.clone()).unwrap_or_else(|| layers.mode.clone()),
+            without: of.without.clone(),
         });
         Self {
             modules: modules.collect(),
@@ -119,6 +124,7 @@ impl Settings {
             apps: turned_on(options.apps, "--apps", &layers.apps),
             cgroups: turned_on(options.cgroups, "--cgroups", &layers.cgroups),
             processes: layers.processes.clone(),
+            budget: layers.budget.clone(),
             update_every,
         }
     }
@@ -134,7 +140,8 @@ impl Settings {
     pub fn wanted(&self) -> Vec<Wanted> {
         let running = self.modules.iter().filter(|of| of.on.value);
         let ticks = |of: &ModuleSettings| of.update_every.value / self.update_every.value.max(1);
-        running.map(|of| Wanted { module: of.module, mode: of.mode.value, ticks: ticks(of).max(1) }).collect()
+        let extent = |of: &ModuleSettings| Extent { mode: of.mode.value, without: of.without.value };
+        running.map(|of| Wanted { module: of.module, extent: extent(of), ticks: ticks(of).max(1) }).collect()
     }
 
     /// The value of a key, of a module or of all, as it is written.
@@ -148,7 +155,19 @@ impl Settings {
             Key::Apps => yes_or_no(self.apps.value).to_owned(),
             Key::Cgroups => yes_or_no(self.cgroups.value).to_owned(),
             Key::Processes => self.processes.value.to_string(),
+            Key::Budget => self.budget.value.to_string(),
         }
+    }
+
+    /// Whether a slot of a module is wanted, as it is written.
+    pub fn shown_slot(&self, module: Option<usize>, slot: usize) -> String {
+        let of = module.and_then(|module| self.modules.get(module));
+        yes_or_no(!of.is_some_and(|of| of.without.value.contains(slot))).to_owned()
+    }
+
+    /// Bytes of kernel memory that maps may take, where it is given.
+    pub fn budget(&self) -> Option<u64> {
+        Some(u64::from(self.budget.value) << 10).filter(|bytes| *bytes > 0)
     }
 
     /// Whether a module runs, as it is written.

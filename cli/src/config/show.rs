@@ -27,6 +27,7 @@ pub fn text(settings: &Settings, texts: &[Text], complaints: &[String]) -> Strin
         (Key::Apps, &settings.apps.origin),
         (Key::Cgroups, &settings.cgroups.origin),
         (Key::Processes, &settings.processes.origin),
+        (Key::Budget, &settings.budget.origin),
     ];
     for (key, origin) in origins {
         entry(&mut out, name(key), &settings.shown(key, None), origin);
@@ -40,11 +41,16 @@ pub fn text(settings: &Settings, texts: &[Text], complaints: &[String]) -> Strin
             (Key::UpdateEvery, &of.update_every.origin, of.update_every.value != settings.update_every.value),
             (Key::Mode, &of.mode.origin, of.mode.value != settings.mode.value),
         ];
-        if own.iter().any(|(_, _, differs)| *differs) {
+        let slots = of.module.slots.iter().enumerate();
+        let mut without = slots.filter(|(slot, _)| of.without.value.contains(*slot)).peekable();
+        if own.iter().any(|(_, _, differs)| *differs) || without.peek().is_some() {
             let _ = writeln!(out, "[{}]", of.module.name);
         }
         for (key, origin, _) in own.iter().filter(|(_, _, differs)| *differs) {
             entry(&mut out, name(*key), &settings.shown(*key, Some(place)), origin);
+        }
+        for (_, slot) in without {
+            entry(&mut out, slot, "no", &of.without.origin);
         }
     }
     out

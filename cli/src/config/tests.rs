@@ -141,7 +141,10 @@ fn modules_are_switched_and_arguments_win() {
     let texts = [text("user/ebpf.d.conf", Scope::Main, file)];
     let (settings, _) = effective(&texts, &options(&["--modules", "process", "--mode", "return"], &[]));
     assert_eq!(settings.wanted().len(), 1);
-    assert_eq!((settings.wanted()[0].module.name, settings.wanted()[0].mode), ("process", Mode::Return));
+    assert_eq!(
+        (settings.wanted()[0].module.name, settings.wanted()[0].extent.mode),
+        ("process", Mode::Return)
+    );
     let all_off: String = MODULES.iter().map(|module| format!("{} = no\n", module.name)).collect();
     assert!(main_file(&format!("[ebpf programs]\n{all_off}")).0.wanted().is_empty());
 }
@@ -214,7 +217,7 @@ fn keys_without_meaning_are_said_once_and_not_when_they_change_nothing() {
             "user/ebpf.d.conf:4: lifetime = 60: kmote runs until it is stopped",
             "user/ebpf.d.conf:5: frobnicate: there is no such key here; it is passed over",
             "user/ebpf.d.conf:7: network connections = yes: kmote does not list connections",
-            "user/ebpf.d.conf:10: msync = no: kmote counts all calls of a module, or none",
+            "user/ebpf.d.conf:10: msync = no: no such call is counted here; each is switched in the file of its module",
             "user/ebpf.d.conf:12: [zoo]: there is no such section here; it is passed over",
         ]
     );
@@ -287,6 +290,18 @@ fn what_is_printed_is_a_configuration_with_the_same_effect() {
             "[global]\nupdate every = 7\nload = return\n",
         ),
     ];
+    let texts = [
+        texts,
+        [
+            text("user/ebpf.d/shm.conf", Scope::Module(row("shm")), "[syscalls]\nshmctl = no\n"),
+            text(
+                "user/kmote.conf",
+                Scope::Own,
+                "[global]\nkernel memory budget = 900\n[process]\nexec = no\n",
+            ),
+        ],
+    ]
+    .concat();
     let asked = options(&["--no-kprobes"], &[]);
     let (settings, complaints) = effective(&texts, &asked);
     let printed = show::text(&settings, &texts, &complaints);
@@ -299,21 +314,57 @@ fn what_is_printed_is_a_configuration_with_the_same_effect() {
         "[cachestat]",
         "    update every = 10        # user/ebpf.d/cachestat.conf:2",
         "    ebpf load mode = return  # user/ebpf.d/cachestat.conf:3",
+        "    kernel memory budget = 900 # user/kmote.conf:2",
+        "    exec = no                # user/kmote.conf:4",
+        "    ctl = no                 # user/ebpf.d/shm.conf:2",
     ] {
         assert!(printed.lines().any(|printed| printed == line), "no {line:?} in\n{printed}");
     }
     let (again, complaints) = effective(&[text("user/kmote.conf", Scope::Own, &printed)], &options(&[], &[]));
     assert_eq!(complaints, Vec::<String>::new());
     let values = |settings: &Settings| {
-        let modules = settings.modules.iter().map(|of| (of.on.value, of.update_every.value, of.mode.value));
+        let modules = settings
+            .modules
+            .iter()
+            .map(|of| (of.on.value, of.update_every.value, of.mode.value, of.without.value));
         (
             settings.update_every.value,
             settings.kprobes.value,
             settings.sandbox.value,
+            settings.budget(),
             modules.collect::<Vec<_>>(),
         )
     };
     assert_eq!(values(&again), values(&settings));
+}
+
+#[test]
+fn single_calls_are_switched_as_in_netdatas_files() {
+    let stock = "[syscalls]\n sync = yes\n msync = yes\n";
+    let texts = [
+        Text { stock: true, ..text("stock/ebpf.d/sync.conf", Scope::Module(row("sync")), stock) },
+        text(
+            "user/ebpf.d/sync.conf",
+            Scope::Module(row("sync")),
+            "[syscalls]\nmsync = no\nsync = no\nsyncfs = 2\nopen = no\n",
+        ),
+        text("user/kmote.conf", Scope::Own, "[sync]\nsync = yes\nnonsense = 1\n[shm]\nshmget = never\n"),
+    ];
+    let (settings, complaints) = effective(&texts, &options(&[], &[]));
+    assert_eq!(
+        complaints,
+        [
+            "user/ebpf.d/sync.conf:4: syncfs = 2: yes or no is wanted; yes is used",
+            "user/ebpf.d/sync.conf:5: open = no: no such call is counted here; each is switched in the file of its module",
+            "user/kmote.conf:3: nonsense: there is no such key here; it is passed over",
+            "user/kmote.conf:5: shmget = never: yes or no is wanted; yes is used",
+        ]
+    );
+    let wanted = settings.wanted();
+    let sync = wanted.iter().find(|one| one.module.name == "sync").unwrap();
+    let events: Vec<_> =
+        sync.module.probes.iter().filter(|probe| sync.extent.wants(probe)).map(|probe| probe.event).collect();
+    assert_eq!(events, ["fsync", "fdatasync", "sync_call", "syncfs", "sync_file_range"]);
 }
 
 #[test]

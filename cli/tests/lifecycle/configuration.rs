@@ -99,6 +99,74 @@ fn with_every_module_off_nothing_is_loaded_and_netdata_is_told() {
 }
 
 #[test]
+fn a_kernel_on_netdatas_list_is_left_alone() {
+    let folder = Folder::new("configuration");
+    let version =
+        fs::read_to_string("/proc/version_signature").or_else(|_| fs::read_to_string("/proc/version"));
+    let version = version.unwrap();
+    let beginning: String = version.chars().take(20).collect();
+    let list = "etc/ebpf.d/ebpf_kernel_reject_list.txt";
+    write(&folder, list, &format!("Ubuntu 0.1\n{beginning}\n"));
+    let ended = run_with(&folder, &["1"]).with_status(1);
+    assert_eq!(ended.stdout, "DISABLE\n");
+    let said = format!("kmote: {}:2: this kernel is to be left alone: ", folder.path().join(list).display());
+    assert!(ended.stderr.contains(&said), "{}", ended.stderr);
+    write(&folder, list, "Ubuntu 0.1\n");
+    let ended = run_with(&folder, &["--ticks", "1", "1"]).with_status(0);
+    assert!(!ended.stderr.contains("left alone"), "{}", ended.stderr);
+}
+
+#[test]
+fn over_the_budget_of_kernel_memory_tables_shrink_and_then_modules_go() {
+    let folder = Folder::new("configuration");
+    let said = |budget: u32, asked: &str| {
+        write(&folder, "etc/kmote.conf", &format!("[global]\nkernel memory budget = {budget}\n"));
+        run_with(&folder, &["--modules", asked, "--ticks", "1", "1"]).with_status(0)
+    };
+    let memory = |ended: &Ended| {
+        let line =
+            ended.stderr.lines().find(|line| line.contains("of kernel memory for maps")).unwrap_or_default();
+        let line = line.strip_prefix("kmote: ").unwrap_or_default().to_owned();
+        let taken: u32 = line.split(' ').next().unwrap_or_default().parse().unwrap();
+        (taken, line)
+    };
+    let whole = memory(&said(4096, "process,softirq,hardirq"));
+    assert!(whole.1.ends_with("kB of kernel memory for maps, of at most 4096 kB"), "{}", whole.1);
+    let small = memory(&said(30, "process,softirq,hardirq"));
+    assert!(
+        small.0 <= 30 && small.1.ends_with("of at most 30 kB; to fit, tables are 1/4 of their size"),
+        "{}",
+        small.1
+    );
+    let ended = said(6, "process,softirq,hardirq");
+    let out = "kmote: hardirq: it is left out: its maps find no room in the budget of kernel memory";
+    assert!(ended.stderr.lines().any(|line| line == out), "{}", ended.stderr);
+    assert!(memory(&ended).0 <= 6, "{}", ended.stderr);
+    let stream = ended.stream();
+    assert!(
+        stream.chart("system.process_thread").is_some() && stream.chart("system.hardirq_latency").is_none()
+    );
+    let check = run_with(&folder, &["check", "--modules", "process,softirq,hardirq"]).stdout;
+    assert!(check.contains("of at most 6 kB; to fit, tables are 1/16 of their size"), "{check}");
+    assert!(check.contains("hardirq: it is left out: its maps find no room"), "{check}");
+}
+
+#[test]
+fn a_call_that_is_switched_off_is_not_counted() {
+    let folder = Folder::new("configuration");
+    write(&folder, "etc/ebpf.d/process.conf", "[syscalls]\nrelease = no\n");
+    let ended = run_with(&folder, &["--modules", "process", "--ticks", "1", "1"]).with_status(0);
+    let stream = ended.stream();
+    let dimensions = |chart: &str| {
+        let chart = stream.chart(chart);
+        chart.map(|chart| chart.dimensions.iter().map(|one| one.id.as_str()).collect::<Vec<_>>())
+    };
+    assert_eq!(dimensions("system.process_thread"), Some(vec!["_do_fork", "sys_clone"]));
+    assert_eq!(dimensions("system.exit"), Some(vec!["do_exit"]), "without its tasks, which are released");
+    assert!(!ended.stderr.contains("not counted"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_module_with_a_longer_interval_is_sent_on_its_own_ticks() {
     let folder = Folder::new("configuration");
     write(&folder, "etc/kmote.conf", "[cachestat]\nupdate every = 2\n[process]\nload = return\n");

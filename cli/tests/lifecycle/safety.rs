@@ -79,6 +79,25 @@ fn every_module_and_every_view_runs_confined_and_complains_of_nothing() {
 }
 
 #[test]
+fn the_kernel_accounts_what_is_said() {
+    let kmote = started(&["1"]);
+    let stderr = kmote.stderr();
+    let said =
+        stderr.lines().find_map(|line| line.strip_prefix("kmote: ")?.split_once(" kB of kernel memory"));
+    let said: u64 = said.unwrap_or_else(|| panic!("{stderr}")).0.parse().unwrap();
+    let maps = fs::read_dir(format!("/proc/{}/fdinfo", kmote.pid())).unwrap().filter_map(|file| {
+        let text = fs::read_to_string(file.unwrap().path()).ok().filter(|text| text.contains("map_type"))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("memlock:"))?;
+        line.trim().parse::<u64>().ok()
+    });
+    let accounted = maps.sum::<u64>() / 1024;
+    assert!(
+        accounted > 0 && said.abs_diff(accounted) <= accounted / 10,
+        "{said} kB said, {accounted} accounted"
+    );
+}
+
+#[test]
 fn sighup_ends_it_to_be_started_anew() {
     let running = started(&["--modules", "process", "1"]);
     running.signal("HUP");
