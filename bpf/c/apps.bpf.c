@@ -50,7 +50,7 @@ static __always_inline int rename(const void *text) {
     if (!all || (__u32)id != id >> 32)
         return 0;
     struct process_entry *entry = entry_of(id >> 32);
-    if (!entry || bpf_probe_read(name, sizeof(name), text))
+    if (!entry || bpf_probe_read_kernel(name, sizeof(name), text))
         return 0;
     entry->cgroup = bpf_get_current_cgroup_id();
     entry->name[0] = name[0];

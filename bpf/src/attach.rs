@@ -70,7 +70,8 @@ pub fn attach(
         _ => 0,
     };
     let load = Load { name: &name, kind, attach_type, target, kernel_version };
-    let program = sys::load(instructions, &load).map_err(|errno| {
+    let older = |errno| sys::load(&reading_anything(instructions).ok_or(errno)?, &load);
+    let program = sys::load(instructions, &load).or_else(older).map_err(|errno| {
         let refusal = kernel.load_refusal(mechanism, errno);
         if mechanism_wide(&refusal) {
             kernel.refuse(mechanism, refusal);
@@ -80,6 +81,23 @@ pub fn attach(
     let (attachment, line) = connect(kernel, hook, attach_type, program.as_fd(), returns)
         .map_err(|errno| attach_refusal(kernel, hook, errno))?;
     Ok(Link { _attachment: attachment, program, _line: line })
+}
+
+/// The program as kernels before v5.5 (6ae08ae3dea2) take it, which know only a read of whatever address; `None` where it
+/// reads nothing. All addresses are the kernel's own, so that the newer call is the one to try first.
+fn reading_anything(instructions: &[raw::bpf_insn]) -> Option<Vec<raw::bpf_insn>> {
+    let reads = |instruction: &raw::bpf_insn| {
+        u32::from(instruction.code) == raw::BPF_JMP | raw::BPF_CALL
+            && instruction.src_reg() == 0
+            && instruction.imm == raw::BPF_FUNC_probe_read_kernel as i32
+    };
+    instructions.iter().any(reads).then(|| {
+        let older = |one: &raw::bpf_insn| match reads(one) {
+            true => raw::bpf_insn { imm: raw::BPF_FUNC_probe_read as i32, ..*one },
+            false => *one,
+        };
+        instructions.iter().map(older).collect()
+    })
 }
 
 /// Whether a refusal at load holds for every program of the mechanism: the kernel said no to the kind, not to the code.
@@ -230,6 +248,17 @@ mod tests {
         ] {
             assert_eq!(stale(line, lives), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn reads_of_the_kernel_have_an_older_call() {
+        let call = |imm| raw::bpf_insn { code: 0x85, imm, ..Default::default() };
+        let calls = |code: &[raw::bpf_insn]| code.iter().map(|one| one.imm).collect::<Vec<_>>();
+        let mut number = raw::bpf_insn { code: 0xb7, imm: 113, ..Default::default() };
+        number.set_dst_reg(1);
+        let older = reading_anything(&[call(14), call(113), number]).unwrap();
+        assert_eq!((calls(&older), older[2].code, older[2].dst_reg()), (vec![14, 4, 113], 0xb7, 1));
+        assert!(reading_anything(&[call(14), call(1), number]).is_none());
     }
 
     #[test]

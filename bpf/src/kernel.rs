@@ -297,6 +297,50 @@ fn effective(status: &str) -> u64 {
 mod tests {
     use super::*;
 
+    /// Debian and Ubuntu have levels of perf_event_paranoid above 2; CAP_BPF and CAP_PERFMON came with 5.8.
+    #[test]
+    fn what_is_not_permitted_is_told_by_what_lacks() {
+        const NONE: u64 = 0;
+        const BPF: u64 = 1 << 39;
+        const PERFMON: u64 = 1 << 38;
+        const BOTH: u64 = BPF | PERFMON;
+        const ADMIN: u64 = 1 << 21;
+        const RESOURCE: u64 = 1 << 24;
+        let prefix = std::env::temp_dir().join(format!("kmote-permitted-{}", std::process::id()));
+        fs::create_dir_all(prefix.join("proc/self")).unwrap();
+        fs::create_dir_all(prefix.join("proc/sys/kernel")).unwrap();
+        fs::create_dir_all(prefix.join("sys/kernel/security")).unwrap();
+        let both = "missing capability CAP_BPF and CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
+        let admin = "missing capability CAP_SYS_ADMIN (kernel.perf_event_paranoid is above 2)";
+        let policy = "refused by this machine's security policy";
+        for (capabilities, paranoid, lockdown, expected) in [
+            (NONE, "2", "", both),
+            (NONE, "4", "", both),
+            (RESOURCE, "3", "", both),
+            (BPF, "2", "", "missing capability CAP_PERFMON"),
+            (PERFMON, "2", "", "missing capability CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN)"),
+            (BOTH, "2", "", policy),
+            (BOTH, "3", "", admin),
+            (BOTH | RESOURCE, "4", "", admin),
+            (ADMIN, "4", "", policy),
+            (ADMIN, "2", "none integrity [confidentiality]", "refused by kernel lockdown"),
+            (ADMIN, "2", "[none] integrity confidentiality", policy),
+        ] {
+            fs::write(prefix.join("proc/self/status"), format!("CapEff:\t{capabilities:016x}\n")).unwrap();
+            fs::write(prefix.join("proc/sys/kernel/perf_event_paranoid"), paranoid).unwrap();
+            fs::write(prefix.join("sys/kernel/security/lockdown"), lockdown).unwrap();
+            let kernel = Kernel::ask(&prefix, None);
+            assert_eq!(
+                kernel.not_permitted().to_string(),
+                expected,
+                "{capabilities:x} {paranoid} {lockdown}"
+            );
+            // SELinux refuses a map with another errno than the kernel's own rules.
+            assert_eq!(crate::object::prepare_refusal(&kernel, libc::EACCES), Refusal::Policy);
+        }
+        fs::remove_dir_all(&prefix).unwrap();
+    }
+
     #[test]
     fn texts_of_the_kernel() {
         assert_eq!(in_brackets("none [integrity] confidentiality\n"), Some("integrity"));

@@ -185,6 +185,8 @@ pub fn prepare_refusal(kernel: &Kernel, errno: Errno) -> Refusal {
     match errno {
         libc::EPERM => kernel.not_permitted(),
         libc::ENOSYS => Refusal::NotBuilt,
+        // Of making a map only security modules say this.
+        libc::EACCES => Refusal::Policy,
         other => Refusal::Errno(other),
     }
 }

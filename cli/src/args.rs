@@ -12,6 +12,7 @@ use kmote_core::module::Module;
 use kmote_core::modules::MODULES;
 use lexopt::prelude::*;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::process::parent_id;
 use std::path::PathBuf;
 
 /// In what form ticks are written.
@@ -72,6 +73,8 @@ pub struct Options {
     pub prefix: PathBuf,
     /// Where files are looked for.
     pub directories: Directories,
+    /// Who started us: asked first of all, since whoever dies while we start must be missed.
+    pub parent: u32,
     /// Whether Netdata started us.
     pub by_netdata: bool,
     /// Whether to draw what we ourselves cost.
@@ -136,6 +139,7 @@ impl Options {
                 .unwrap_or("/".into())
                 .into(),
             directories: Directories::new(variable),
+            parent: parent_id(),
             by_netdata: least.is_some(),
             own: variable("NETDATA_INTERNALS_MONITORING").is_none_or(|value| value != "NO"),
         }

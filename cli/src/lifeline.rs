@@ -25,8 +25,8 @@ pub struct Lifeline {
 }
 
 impl Lifeline {
-    /// Takes the signals and stdin over. `child`: the process ends with its parent.
-    pub fn new(child: bool) -> io::Result<Self> {
+    /// Takes the signals and stdin over. The process ends with `parent`.
+    pub fn new(parent: Option<u32>) -> io::Result<Self> {
         let stdin = io::stdin();
         let inherited = stdin.as_fd().try_clone_to_owned().ok().map(File::from);
         // Where stdin hangs up with the parent, nobody need look after it.
@@ -37,7 +37,7 @@ impl Lifeline {
             talks: !stdin.is_terminal(),
             stdin: inherited,
             word: [0; 4],
-            parent: (child && !hangs_up).then(parent_id),
+            parent: parent.filter(|_| !hangs_up),
             over: false,
         })
     }

@@ -38,7 +38,7 @@ pub fn run(kernel: &Kernel, settings: &Settings, options: &Options, breaker: Bre
             "kmote: what follows is Netdata's plugin protocol; for people there are `kmote top` and `kmote check`"
         );
     }
-    let mut lifeline = Lifeline::new(options.by_netdata)?;
+    let mut lifeline = Lifeline::new(options.by_netdata.then_some(options.parent))?;
     let mut output = Output::stdout()?;
     let mut wanted = settings.wanted();
     if sink.compares() {

@@ -146,6 +146,30 @@ fn every_module_writes_its_golden_bytes() {
     }
 }
 
+/// More than two days of ticks: every chart begins and ends once on each, and the last is written as the first was.
+#[test]
+fn two_hundred_thousand_ticks_are_as_the_first() {
+    const TICKS: u64 = 200_000;
+    for name in ["process", "cachestat"] {
+        let module = MODULES.iter().find(|module| module.name == name).unwrap();
+        let mut scripted = Scripted::new(module);
+        let sent = scripted.sent_as();
+        let mut page = Page::default();
+        let mut tick = |nr: u64| {
+            let read: Vec<_> = (1..=module.slots.len() as u64).map(|slot| (nr % 97 + slot) * nr).collect();
+            scripted.state.advance(module, &read);
+            page.clear();
+            sent.values(&mut page, &scripted.state, nr * 1_000_000, &mut scripted.sent, None).unwrap();
+            let count = |word: &str| page.text().lines().filter(|line| line.starts_with(word)).count();
+            (count("BEGIN "), count("SET "), count("END"))
+        };
+        tick(1);
+        let first = tick(2);
+        assert!(first.0 > 1 && first.1 >= first.0 && first.2 == first.0, "{name}: {first:?}");
+        assert!((3..=TICKS).all(|nr| tick(nr) == first), "{name}: a tick unlike the first");
+    }
+}
+
 #[test]
 fn every_golden_file_has_its_module() {
     for entry in fs::read_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")).unwrap() {

@@ -2,10 +2,11 @@
 //! What kmote gives up once it runs, whom the kernel kills first, and what a crash of the machine leaves behind.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::machine::{Folder, holds_within};
-use crate::support::run::{LONG, Running, SOON, kmote};
+use crate::support::run::{KMOTE, LONG, Running, SOON, kmote, kmote_under};
 
 fn status(pid: u32, field: &str) -> String {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -95,6 +96,36 @@ fn the_kernel_accounts_what_is_said() {
         accounted > 0 && said.abs_diff(accounted) <= accounted / 10,
         "{said} kB said, {accounted} accounted"
     );
+}
+
+/// Of the machine on which it runs it sees only itself, and what libbpf asks for (a version, a token of delegated BPF).
+#[test]
+fn behind_a_prefix_nothing_else_is_read() {
+    let folder = Folder::new("prefix");
+    let prefix = folder.path().join("host");
+    for file in
+        ["proc/sys/kernel/osrelease", "sys/devices/system/cpu/possible", "proc/meminfo", "proc/self/status"]
+    {
+        let path = prefix.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, fs::read(Path::new("/").join(file)).unwrap()).unwrap();
+    }
+    let record = folder.path().join("record");
+    let mut command = kmote_under(
+        &["strace", "-f", "-e", "trace=%file", "-o", record.to_str().unwrap()],
+        KMOTE,
+        &["--apps", "--cgroups", "--modules", "process,cachestat,hardirq,disk", "--ticks", "3", "1"],
+    );
+    command.env("NETDATA_HOST_PREFIX", &prefix);
+    let ended = Running::start(command).ends_within(LONG).with_status(0);
+    assert!(ended.stdout.contains("\nBEGIN system.process_thread "), "{}", ended.stderr);
+    let record = fs::read_to_string(&record).unwrap();
+    assert!(record.contains(&format!("\"{}/proc", prefix.display())), "{record}");
+    let known = ["/proc/self/", "/proc/version_signature", "/sys/fs/bpf"];
+    let paths = record.lines().filter_map(|line| line.split('"').nth(1));
+    let mut others = paths.filter(|path| path.starts_with("/proc") || path.starts_with("/sys"));
+    let other = others.find(|path| !known.iter().any(|known| path.starts_with(known)));
+    assert_eq!(other, None, "in\n{record}");
 }
 
 #[test]
