@@ -165,6 +165,10 @@ const NETWORK: &[libc::c_long] = &[
     libc::SYS_socketcall,
 ];
 
+/// Calls by which a program is attached: its event, and what libbpf does to open an object.
+const ATTACHES: &[libc::c_long] =
+    &[libc::SYS_perf_event_open, libc::SYS_memfd_create, libc::SYS_dup3, libc::SYS_mprotect, libc::SYS_uname];
+
 /// Calls that open a file, and which of their arguments has the flags.
 #[cfg(any(target_arch = "x86_64", target_arch = "x86", target_arch = "arm"))]
 const OPENS: &[(libc::c_long, u32)] = &[(libc::SYS_openat, 2), (libc::SYS_open, 1)];
@@ -213,7 +217,7 @@ fn filter(needs: Needs) -> Vec<libc::sock_filter> {
         calls.extend(NETWORK);
     }
     if needs.attaching {
-        calls.push(libc::SYS_perf_event_open);
+        calls.extend(ATTACHES);
     }
     let mut filter = vec![load(4), when(architecture, 1, 0), REFUSE, load(0)];
     filter.extend(calls.iter().flat_map(|call| [when(*call as u32, 0, 1), ALLOW]));

@@ -79,6 +79,8 @@ impl Collector {
     pub fn start(kernel: &Kernel, wanted: &[Wanted], asked: Option<&Asked>) -> (Self, Vec<Error>) {
         let (mut running, mut errors) = (Vec::new(), Vec::new());
         let (plan, wanted) = planned(kernel, wanted, asked.is_some(), &mut errors);
+        // Before anything is attached: what comes meanwhile is then noticed.
+        let comings = wanted.iter().filter_map(|one| Coming::new(kernel, one)).collect();
         let room = kernel.budget.saturating_sub(plan.bytes);
         let table = asked
             .and_then(|asked| asked.table(kernel, &wanted, room).map_err(|error| errors.push(error)).ok());
@@ -92,7 +94,6 @@ impl Collector {
         }
         let attached = running.iter().map(|running| (&running.attached, running.mode));
         let apps = asked.zip(table).map(|(asked, table)| Apps::new(kernel, asked, table, attached));
-        let comings = wanted.iter().filter_map(|one| Coming::new(kernel, one)).collect();
         let namer = Namer::new(kernel.prefix());
         let (buffer, keys, sums) = (Vec::new(), Vec::new(), [0; MAX_SLOTS]);
         let shrink = plan.shrink;
@@ -182,8 +183,8 @@ impl Collector {
             coming.state.begin_anew();
         }
         let Wanted { module, extent, .. } = coming.wanted;
-        let attached =
-            attach_module(kernel, module, extent, self.shrink, None).ok().filter(Attached::counts)?;
+        let attached = attach_module(kernel, module, extent, self.shrink, None);
+        let attached = attached.map_err(|error| eprintln!("kmote: {error}")).ok().filter(Attached::counts)?;
         let state = std::mem::take(&mut coming.state);
         self.running.push(Running { state, ..Running::new(attached, &coming.wanted) });
         self.make_room();
