@@ -203,12 +203,14 @@ impl Spent {
 pub struct Program {
     pub name: String,
     pub spent: Spent,
+    /// How often the kernel has left it out, since it was running on that CPU already (since v5.12, 9ed9e9ba2337).
+    missed: u64,
 }
 
 impl Program {
     fn of(program: &File) -> Result<Self> {
-        // struct bpf_prog_info up to its run_cnt.
-        let mut info = [0_u64; 26];
+        // struct bpf_prog_info up to its recursion_misses.
+        let mut info = [0_u64; 27];
         let mut attr = Attr::default();
         attr[0] = pair(program.as_raw_fd() as u32, size_of_val(&info) as u32);
         attr[1] = info.as_mut_ptr() as u64;
@@ -220,7 +222,7 @@ impl Program {
         }
         let name: Vec<u8> = info[8..10].iter().flat_map(|word| word.to_ne_bytes()).collect();
         let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
-        Ok(Self { name, spent: Spent { time: info[24], runs: info[25] } })
+        Ok(Self { name, spent: Spent { time: info[24], runs: info[25] }, missed: info[26] })
     }
 }
 
@@ -231,6 +233,11 @@ pub fn program_ids() -> Vec<u32> {
         ids.push(id);
     }
     ids
+}
+
+/// How often the kernel has left out a program, of all that there are.
+pub fn missed() -> u64 {
+    program_ids().into_iter().filter_map(program).map(|program| program.missed).sum()
 }
 
 /// What the kernel tells of the program of this id, if it is still there.

@@ -28,6 +28,7 @@ Boots kernels and compares what kmote counts with the work that was done.
   --console DIR      keep every guest's console output there
   --timeout SECONDS  for one guest (default 1800)
   --jobs N           guests at a time (default 2)
+  --real-time        guests live by the host's clock, and not by one that counts their instructions and skips idle time
 ";
 
 #[derive(Debug, Default)]
@@ -48,6 +49,7 @@ pub struct Args {
     pub console: Option<PathBuf>,
     pub timeout: Duration,
     pub jobs: usize,
+    pub real_time: bool,
 }
 
 pub fn parse(mut parser: lexopt::Parser) -> Result<Args, lexopt::Error> {
@@ -69,6 +71,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Args, lexopt::Error> {
             Long("junit") => args.junit = Some(parser.value()?.into()),
             Long("console") => args.console = Some(parser.value()?.into()),
             Long("timeout") => args.timeout = Duration::from_secs(parser.value()?.parse()?),
+            Long("real-time") => args.real_time = true,
             Long("jobs") => args.jobs = parser.value()?.parse()?,
             _ => return Err(arg.unexpected()),
         }

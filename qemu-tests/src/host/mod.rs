@@ -13,6 +13,7 @@ mod matrix;
 mod modules;
 mod report;
 mod sources;
+mod verdict;
 mod vm;
 
 use std::collections::HashMap;
@@ -67,6 +68,7 @@ fn run(args: &Args) -> Result<bool, String> {
     if let Some(path) = &args.junit {
         fs::write(path, report::junit(&results)).map_err(|e| format!("{}: {e}", path.display()))?;
     }
+    println!("{}", verdict::table(&results));
     println!("{}", report::closing_line(&results));
     Ok(report::count(&results, Outcome::Failed) == 0 && report::count(&results, Outcome::Passed) > 0)
 }
@@ -186,7 +188,7 @@ fn boot(args: &Args, kernel: &Kernel, image: &Image, binaries: &Binaries) -> Vec
             cpus,
             maxcpus: kernel.number("maxcpus").unwrap_or(cpus),
             memory: kernel.number("memory").unwrap_or(512),
-            icount: args.cost,
+            icount: !args.real_time,
             timeout: args.timeout,
         })
     });

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::verdict::aligned;
 use crate::row::{Outcome, Row};
 
 /// What became of one kernel.
@@ -36,18 +37,7 @@ pub fn table(result: &Result) -> String {
         cells
     });
     let lines: Vec<Vec<String>> = std::iter::once(header.map(str::to_owned).to_vec()).chain(lines).collect();
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..header.len() - 1).map(width).collect();
-    let mut text = String::new();
-    for line in &lines {
-        for (cell, width) in line.iter().zip(&widths) {
-            let _ = write!(text, "{cell:width$}  ");
-        }
-        text.push_str(&line[header.len() - 1]);
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
-    text
+    aligned(&lines)
 }
 
 pub fn closing_line(results: &[Result]) -> String {

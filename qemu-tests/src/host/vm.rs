@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! One boot of one kernel: disks, QEMU, and what came over the console.
 
+use std::fmt::Write;
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -111,11 +112,21 @@ fn wait(mut child: Child, timeout: Duration) -> Result<String, String> {
     }
 }
 
-fn collect(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+/// Everything to the end, each line behind the seconds since the start.
+fn collect(stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = stream.read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
+        let (start, mut text, mut line) = (Instant::now(), String::new(), Vec::new());
+        let mut lines = BufReader::new(stream);
+        while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+            let seconds = start.elapsed().as_secs_f64();
+            let _ = writeln!(
+                text,
+                "{seconds:7.2} {}",
+                String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n'])
+            );
+            line.clear();
+        }
+        text
     })
 }
 
