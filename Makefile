@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Thin on purpose: what is done stands beside what it serves.
 
-.PHONY: run test matrix cost dist package fuzz format clean
+.PHONY: run test matrix soak cost dist package fuzz format clean
 
 # Installs what is missing, builds, and collects: ^C ends it.
 run:
@@ -19,6 +19,11 @@ test:
 matrix:
 	.ci/install build test
 	cargo run --release --package qemu-tests -- --all
+
+# Every chart in a real Netdata, from a guest under load, for ten minutes.
+soak:
+	.ci/install build test
+	KMOTE_SECONDS=600 cargo test --package kmote --test charts -- --nocapture
 
 # Instructions an event and a tick.
 cost:

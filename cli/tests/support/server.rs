@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A real Netdata with folders and a port of its own, on loopback, and what it answers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -43,6 +43,15 @@ impl Netdata {
         let folder = folders();
         symlink(KMOTE, folder.path().join("plugins/kmote.plugin")).unwrap();
         fs::write(folder.path().join("conf/kmote.conf"), configuration).unwrap();
+        Self::start_in(folder, free_port())
+    }
+
+    /// Starts it with a plugin that hands on what comes through a pipe.
+    pub fn start_reading(pipe: &Path) -> Self {
+        let folder = folders();
+        let plugin = folder.path().join("plugins/kmote.plugin");
+        fs::write(&plugin, format!("#!/bin/sh\nexec cat '{}'\n", pipe.display())).unwrap();
+        fs::set_permissions(&plugin, fs::Permissions::from_mode(0o755)).unwrap();
         Self::start_in(folder, free_port())
     }
 
@@ -122,6 +131,22 @@ impl Netdata {
         let text = self.get("/api/v1/allmetrics?format=prometheus&source=raw&timestamps=yes");
         let wanted = format!("chart=\"{chart}\"");
         text.lines().filter(|line| line.contains(&wanted)).map(sample).collect()
+    }
+
+    /// The ids of all charts that it has; none before it answers.
+    pub fn charts(&self) -> BTreeSet<String> {
+        let path = "/api/v1/allmetrics?format=prometheus&source=raw&timestamps=no";
+        let text = self.try_get(path).unwrap_or_default();
+        let chart = |line: &str| Some(line.split_once("{chart=\"")?.1.split_once('"')?.0.to_owned());
+        text.lines().filter_map(chart).collect()
+    }
+
+    /// Its complaints about a plugin; these carry the name of the thread that reads it.
+    pub fn complaints(&self) -> Vec<String> {
+        let log = self.log();
+        assert!(log.contains("connected to "), "Netdata did not log to its file:\n{log}");
+        let complaint = |line: &&str| line.contains(" ERROR ") && line.contains("PLUGINSD");
+        log.lines().filter(complaint).map(Into::into).collect()
     }
 
     /// Writes a file into its folder of configuration.

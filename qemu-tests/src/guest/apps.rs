@@ -9,6 +9,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
+use super::cgroup;
 use super::counters::Counter::{Tasks, TasksNow};
 use super::kmote::{Kmote, PROGRAM};
 use super::run::{Run, Subject};
@@ -24,17 +25,14 @@ alpha: alpha*\n\
 beta: 'be ta) (x'\n\
 gamma: gamma\n\
 bytes: \xff\xfe\x80x\n";
-/// Where cgroups are mounted on every machine.
-const CGROUPS: &str = "/sys/fs/cgroup";
 /// Processes that live for about a millisecond, in one interval.
 const SHORT: u64 = 2000;
 /// How often a scene is played when the kernel's own counter says that something else was going on too.
 const TRIES: usize = 5;
 
 /// Two cgroups, and what kmote calls them.
-const SERVICE: (&str, &str) = ("system.slice/web.service", "cgroup web");
-const CONTAINER: (&str, &str) =
-    ("docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "cgroup 0123456789ab");
+const SERVICE: (&str, &str) = (cgroup::SERVICE, "cgroup web");
+const CONTAINER: (&str, &str) = (cgroup::CONTAINER, "cgroup 0123456789ab");
 
 /// Totals by group and slot.
 type Figures = BTreeMap<(String, String), u64>;
@@ -158,10 +156,7 @@ fn run(name: &str, count: u64) {
 
 /// The same in a cgroup, which is left before kmote can ask whose it was.
 fn inside(cgroup: &str, count: u64) {
-    sys::reap(sys::fork(|| {
-        fs::write(format!("{CGROUPS}/{cgroup}/cgroup.procs"), "0").unwrap();
-        sys::exec(&format!("{HOME}/alpha-one"), &format!("{FORKS}{count}"))
-    }));
+    cgroup::inside(cgroup, || sys::exec(&format!("{HOME}/alpha-one"), &format!("{FORKS}{count}")));
 }
 
 /// The same without exec.
@@ -246,12 +241,7 @@ impl Stage {
         ] {
             let _ = symlink("/init", format!("{HOME}/{name}"));
         }
-        if !fs::exists(format!("{CGROUPS}/cgroup.procs")).unwrap() {
-            sys::mount("none", CGROUPS, "cgroup2", "").unwrap();
-        }
-        for (cgroup, _) in [SERVICE, CONTAINER] {
-            fs::create_dir_all(format!("{CGROUPS}/{cgroup}")).unwrap();
-        }
+        cgroup::set_up().unwrap();
         let mut command = Command::new(PROGRAM);
         command.args(["slots", "--apps", "--cgroups", "--modules", MODULES]).args(options);
         command.env("NETDATA_USER_CONFIG_DIR", HOME);

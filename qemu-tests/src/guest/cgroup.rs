@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A control group with a limit on memory.
+//! Control groups: where they are on every machine, and one with a limit on memory.
 
 use std::fs;
 use std::io::Result;
@@ -8,6 +8,28 @@ use std::path::PathBuf;
 use super::sys;
 
 const ROOT: &str = "/tmp/cgroup";
+
+/// Where they are mounted on every machine.
+pub const CGROUPS: &str = "/sys/fs/cgroup";
+/// A service's, and a container's.
+pub const SERVICE: &str = "system.slice/web.service";
+pub const CONTAINER: &str = "docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+/// Makes these two.
+pub fn set_up() -> Result<()> {
+    if !fs::exists(format!("{CGROUPS}/cgroup.procs"))? {
+        sys::mount("none", CGROUPS, "cgroup2", "")?;
+    }
+    [SERVICE, CONTAINER].iter().try_for_each(|name| fs::create_dir_all(format!("{CGROUPS}/{name}")))
+}
+
+/// Runs a child in one of them.
+pub fn inside(name: &str, child: impl FnOnce() -> i32) {
+    sys::reap(sys::fork(|| {
+        fs::write(format!("{CGROUPS}/{name}/cgroup.procs"), "0").unwrap();
+        child()
+    }));
+}
 
 pub struct Cgroup(PathBuf);
 

@@ -18,6 +18,7 @@ pub mod place;
 pub mod remains;
 pub mod ring;
 pub mod run;
+mod show;
 mod stream;
 pub mod sys;
 
@@ -48,10 +49,10 @@ const DISKS: usize = 2;
 pub fn main() -> ! {
     set_up();
     let mut run = Run::new(Place::find(DISKS), &fs::read_to_string("/orders").unwrap_or_default());
-    if run.told("cost") {
-        run.cost()
-    } else {
-        run.all()
+    match run.number("show") {
+        Some(seconds) => run.show(seconds),
+        None if run.told("cost") => run.cost(),
+        None => run.all(),
     }
     run.end();
     sys::power_off()

@@ -14,6 +14,7 @@ const MECHANISMS: [&str; 5] = ["fentry", "raw_tp", "kprobe", "tp", ""];
 pub struct Run {
     pub place: Place,
     only: Vec<String>,
+    /// Flags of the kernel, some with `=` and a number behind.
     flags: Vec<String>,
     rows: usize,
     pub failed: usize,
@@ -72,6 +73,11 @@ impl Run {
 
     pub fn told(&self, flag: &str) -> bool {
         self.flags.iter().any(|f| f == flag)
+    }
+
+    /// The number of a flag.
+    pub fn number(&self, flag: &str) -> Option<u64> {
+        self.flags.iter().find_map(|f| f.strip_prefix(flag)?.strip_prefix('=')?.parse().ok())
     }
 
     /// Whether a mechanism may be absent on this kernel.

@@ -64,6 +64,18 @@ pub fn stop_array(array: &File) -> Result<()> {
     check(unsafe { libc::ioctl(array.as_raw_fd(), 9 << 8 | 0x32, 0) }.into()).map(drop)
 }
 
+/// Lets bytes through a serial line as they are.
+pub fn make_raw(line: &File) -> Result<()> {
+    // SAFETY: a termios of zeroes is a value of that type, which the first call fills.
+    let mut settings: libc::termios = unsafe { std::mem::zeroed() };
+    // SAFETY: the settings live through the calls, which only read or write them.
+    unsafe {
+        check(libc::tcgetattr(line.as_raw_fd(), &raw mut settings).into())?;
+        libc::cfmakeraw(&raw mut settings);
+        check(libc::tcsetattr(line.as_raw_fd(), libc::TCSANOW, &raw const settings).into()).map(drop)
+    }
+}
+
 /// Switches the loopback device on.
 pub fn loopback_up() {
     // SAFETY: zeroes are a valid request; its name ends in a zero byte and it outlives both calls.

@@ -20,6 +20,8 @@ Boots kernels and compares what kmote counts with the work that was done.
   --arch ARCH        its architecture: amd64 (default), arm64, armhf, riscv64
   --modules DIR      its lib/modules/VERSION, if nvme or ext4 are not built in
   --cost             count instructions instead, an event and a tick (5.10 and 6.12 when no kernel is named)
+  --show PIPE        compare nothing: let kmote write all its charts into PIPE.out while work goes on
+  --seconds N        for so long (default 60)
   --only MODULE      only this module of kmote; may be repeated
   --kmote PATH       this static kmote instead of building one
   --guest PATH       this static guest program instead of building one
@@ -41,6 +43,8 @@ pub struct Args {
     pub arch: Option<Arch>,
     pub modules: Option<PathBuf>,
     pub cost: bool,
+    pub show: Option<PathBuf>,
+    pub seconds: u64,
     pub only: Vec<String>,
     pub kmote: Option<PathBuf>,
     pub guest: Option<PathBuf>,
@@ -53,7 +57,7 @@ pub struct Args {
 }
 
 pub fn parse(mut parser: lexopt::Parser) -> Result<Args, lexopt::Error> {
-    let mut args = Args { timeout: Duration::from_secs(1800), jobs: 2, ..Args::default() };
+    let mut args = Args { timeout: Duration::from_secs(1800), jobs: 2, seconds: 60, ..Args::default() };
     while let Some(arg) = parser.next()? {
         match arg {
             Short('h') | Long("help") => args.help = true,
@@ -64,6 +68,8 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Args, lexopt::Error> {
             Long("arch") => args.arch = Some(parser.value()?.parse()?),
             Long("modules") => args.modules = Some(parser.value()?.into()),
             Long("cost") => args.cost = true,
+            Long("show") => args.show = Some(parser.value()?.into()),
+            Long("seconds") => args.seconds = parser.value()?.parse()?,
             Long("only") => args.only.push(parser.value()?.string()?),
             Long("kmote") => args.kmote = Some(parser.value()?.into()),
             Long("guest") => args.guest = Some(parser.value()?.into()),

@@ -188,7 +188,9 @@ fn boot(args: &Args, kernel: &Kernel, image: &Image, binaries: &Binaries) -> Vec
             cpus,
             maxcpus: kernel.number("maxcpus").unwrap_or(cpus),
             memory: kernel.number("memory").unwrap_or(512),
-            icount: !args.real_time,
+            // Whoever reads a pipe has a clock of his own.
+            icount: !args.real_time && args.show.is_none(),
+            pipe: args.show.as_deref(),
             timeout: args.timeout,
         })
     });
@@ -218,7 +220,8 @@ fn orders(args: &Args, kernel: &Kernel) -> String {
     let only = args.only.iter().map(|module| format!("only {module}\n"));
     let flags = kernel.flags.iter().map(|flag| format!("flag {flag}\n"));
     let cost = args.cost.then(|| "flag cost\n".to_owned());
-    only.chain(flags).chain(cost).collect()
+    let show = args.show.is_some().then(|| format!("flag show={}\n", args.seconds));
+    only.chain(flags).chain(cost).chain(show).collect()
 }
 
 fn read_console(console: &str) -> (Vec<Row>, Option<usize>) {

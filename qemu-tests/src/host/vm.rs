@@ -34,6 +34,8 @@ pub struct Boot<'a> {
     pub memory: u32,
     /// Whether the guest's clock counts instructions: one a nanosecond, and idle time goes by at once.
     pub icount: bool,
+    /// A named pipe, without its ending, at the other end of the second serial line.
+    pub pipe: Option<&'a Path>,
     pub timeout: Duration,
 }
 
@@ -62,6 +64,9 @@ fn qemu(boot: &Boot, initrd: &Path) -> Command {
     command.args(machine.options);
     command.args(["-nodefaults", "-no-reboot", "-accel", "tcg", "-display", "none"]);
     command.args(["-serial", "stdio"]);
+    if let Some(pipe) = boot.pipe {
+        command.arg("-serial").arg(format!("pipe:{}", pipe.display()));
+    }
     if boot.icount {
         command.args(["-icount", "shift=0,sleep=off"]);
     }

@@ -38,6 +38,13 @@ pub fn check(run: &mut Run, subject: Subject, kmote: &mut Kmote) -> Result<(), S
     sys::stop_array(&array).map_err(|error| format!("{ARRAY} does not stop: {error}"))
 }
 
+/// The same without anybody who looks.
+pub fn flush() -> Result<(), String> {
+    let array = build()?;
+    (0..FLUSHES).for_each(|_| array.sync_all().unwrap());
+    sys::stop_array(&array).map_err(|error| format!("{ARRAY} does not stop: {error}"))
+}
+
 /// A mirror without a superblock, which nobody has to write.
 fn build() -> Result<File, String> {
     let say = |what: &'static str| move |error: std::io::Error| format!("{what}: {error}");

@@ -18,6 +18,8 @@ mod swap;
 mod sync;
 mod vfs;
 
+pub use mdflush::flush as flush_array;
+
 use kmote_core::chart::Mode;
 
 use crate::guest::counters::Counter;
