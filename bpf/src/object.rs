@@ -271,6 +271,7 @@ impl Attached {
         links.map(Link::runs).fold(Runs::default(), |sum, one| Runs {
             runs: sum.runs.wrapping_add(one.runs),
             nanoseconds: sum.nanoseconds.wrapping_add(one.nanoseconds),
+            missed: sum.missed.wrapping_add(one.missed),
         })
     }
 

@@ -316,6 +316,8 @@ pub struct Runs {
     pub runs: u64,
     /// Nanoseconds in all of them.
     pub nanoseconds: u64,
+    /// Events that no run saw, because another program was at work on that CPU (told since v5.12, 9ed9e9ba2337).
+    pub missed: u64,
 }
 
 /// How often a program ran, which the kernel counts while `kernel.bpf_stats_enabled` is on; 0 where it cannot tell.
@@ -324,7 +326,10 @@ pub fn runs(program: BorrowedFd<'_>) -> Runs {
     let mut size = size_of::<raw::bpf_prog_info>() as u32;
     // SAFETY: the structure, which the kernel fills up to its size, and the size live through the call.
     let result = unsafe { raw::bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut size) };
-    if result == 0 { Runs { runs: info.run_cnt, nanoseconds: info.run_time_ns } } else { Runs::default() }
+    match result {
+        0 => Runs { runs: info.run_cnt, nanoseconds: info.run_time_ns, missed: info.recursion_misses },
+        _ => Runs::default(),
+    }
 }
 
 /// What this process used of the CPU so far, in microseconds.

@@ -5,7 +5,8 @@ use crate::collector::Collector;
 use crate::protocol::{PLUGIN, Sent, since};
 use crate::report::Standing;
 use kmote_bpf::kernel::Kernel;
-use kmote_bpf::sys;
+use kmote_bpf::sys::{self, Runs};
+use kmote_core::chart::quotable;
 use ufmt::{uWrite, uwrite, uwriteln};
 
 /// Seconds between two rounds of these charts, at least: Netdata's plugin sends its own as often.
@@ -22,9 +23,31 @@ struct Own {
 const MODULES: Own = own("netdata.kmote_modules", "Modules: 2 all charts, 1 some, 0 none", "state", 140_000);
 const MEMORY: Own = own("netdata.kmote_kernel_memory", "Kernel memory taken by maps", "bytes", 140_005);
 const CPU: Own = own("netdata.kmote_cpu", "CPU time of kmote itself", "milliseconds/s", 140_006);
-const RUNS: Own = own("netdata.kmote_program_runs", "Runs of kmote's programs", "runs/s", 140_007);
-const TIME: Own =
-    own("netdata.kmote_program_time", "CPU time of kmote's programs", "milliseconds/s", 140_008);
+
+/// A chart of what the kernel counts of the programs of each module.
+struct OfPrograms {
+    own: Own,
+    divisor: u32,
+    value: fn(&Runs) -> u64,
+}
+
+const OF_PROGRAMS: [OfPrograms; 3] = [
+    OfPrograms {
+        own: own("netdata.kmote_program_runs", "Runs of the programs", "runs/s", 140_007),
+        divisor: 1,
+        value: |runs| runs.runs,
+    },
+    OfPrograms {
+        own: own("netdata.kmote_program_time", "CPU time of the programs", "milliseconds/s", 140_008),
+        divisor: 1_000_000,
+        value: |runs| runs.nanoseconds,
+    },
+    OfPrograms {
+        own: own("netdata.kmote_program_missed", "Events that the programs missed", "events/s", 140_009),
+        divisor: 1,
+        value: |runs| runs.missed,
+    },
+];
 
 /// The module that they bear on the wire.
 pub const MODULE: &str = "kmote";
@@ -33,11 +56,14 @@ pub const MODULE: &str = "kmote";
 pub fn charts(counted: bool) -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
     let uncounted =
         (!counted).then_some("the kernel counts no runs of programs: set kernel.bpf_stats_enabled to 1");
-    let all = [(MODULES, None), (MEMORY, None), (CPU, None), (RUNS, uncounted), (TIME, uncounted)];
-    all.into_iter().map(|(chart, reason)| (chart.id, reason))
+    let always = [&MODULES, &MEMORY, &CPU].map(|chart| (chart.id, None));
+    always.into_iter().chain(OF_PROGRAMS.iter().map(move |chart| (chart.own.id, uncounted)))
 }
 
+/// In a constant context only, where a panic is an error of the build.
+#[allow(clippy::panic)]
 const fn own(id: &'static str, title: &'static str, units: &'static str, priority: u32) -> Own {
+    assert!(quotable(title) && quotable(units), "a chart's words");
     Own { id, title, units, priority }
 }
 
@@ -54,7 +80,9 @@ pub struct SelfCharts {
     modules: Vec<&'static str>,
     /// Whether the kernel counts the runs of programs (`kernel.bpf_stats_enabled`).
     counted: bool,
-    moments: [u64; 5],
+    /// Of each attached module, as they were read last.
+    runs: Vec<Runs>,
+    moments: [u64; 6],
 }
 
 impl SelfCharts {
@@ -63,12 +91,13 @@ impl SelfCharts {
         let (budget, counted) = (kernel.budget, kernel.counts_runs());
         let ticks = EVERY.div_ceil(update_every.max(1));
         let update_every = ticks.saturating_mul(update_every);
-        Self { ticks, left: ticks, update_every, budget, modules, counted, moments: [0; 5] }
+        let runs = vec![Runs::default(); modules.len()];
+        Self { ticks, left: ticks, update_every, budget, modules, counted, runs, moments: [0; 6] }
     }
 
     /// Forgets when they were sent: what follows is the first of another stream.
     pub fn forget_sent(&mut self) {
-        self.moments = [0; 5];
+        self.moments = [0; 6];
     }
 
     /// Declares them.
@@ -82,11 +111,11 @@ impl SelfCharts {
         dimension(out, "user", "incremental", 1000)?;
         dimension(out, "system", "incremental", 1000)?;
         if self.counted {
-            let names = || collector.attached().map(|attached| attached.module.name);
-            self.declare(out, &RUNS)?;
-            names().try_for_each(|name| dimension(out, name, "incremental", 1))?;
-            self.declare(out, &TIME)?;
-            names().try_for_each(|name| dimension(out, name, "incremental", 1_000_000))?;
+            for chart in &OF_PROGRAMS {
+                self.declare(out, &chart.own)?;
+                let mut names = collector.attached().map(|attached| attached.module.name);
+                names.try_for_each(|name| dimension(out, name, "incremental", chart.divisor))?;
+            }
         }
         Ok(())
     }
@@ -116,7 +145,7 @@ impl SelfCharts {
             return Ok(());
         }
         self.left = self.ticks;
-        let [modules, memory, cpu, runs, time] = &mut self.moments;
+        let [modules, memory, cpu, of_programs @ ..] = &mut self.moments;
         begin(out, &MODULES, modules, now)?;
         self.modules.iter().try_for_each(|name| set(out, name, standing(collector, name)))?;
         out.write_str("END\n")?;
@@ -130,16 +159,16 @@ impl SelfCharts {
         set(out, "system", usage.system)?;
         out.write_str("END\n")?;
         if self.counted {
-            begin(out, &RUNS, runs, now)?;
-            collector
-                .attached()
-                .try_for_each(|attached| set(out, attached.module.name, attached.runs().runs))?;
-            out.write_str("END\n")?;
-            begin(out, &TIME, time, now)?;
-            collector
-                .attached()
-                .try_for_each(|attached| set(out, attached.module.name, attached.runs().nanoseconds))?;
-            out.write_str("END\n")?;
+            self.runs
+                .iter_mut()
+                .zip(collector.attached())
+                .for_each(|(runs, attached)| *runs = attached.runs());
+            for (chart, moment) in OF_PROGRAMS.iter().zip(of_programs) {
+                begin(out, &chart.own, moment, now)?;
+                let mut runs = collector.attached().zip(&self.runs);
+                runs.try_for_each(|(attached, runs)| set(out, attached.module.name, (chart.value)(runs)))?;
+                out.write_str("END\n")?;
+            }
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use support::server::Netdata;
 /// OpenZFS is in none of Debian's kernels.
 const NOWHERE: &str = "filesystem.zfs_";
 /// One of each family of charts that are made when something is first seen, and of kmote's own.
-const SEEN: [&str; 10] = [
+const SEEN: [&str; 11] = [
     "disk_latency_io.nvme0n1",
     "app.other_ebpf_process_start",
     "cgroup_0123456789ab.process_create",
@@ -29,6 +29,7 @@ const SEEN: [&str; 10] = [
     "netdata.kmote_cpu",
     "netdata.kmote_program_runs",
     "netdata.kmote_program_time",
+    "netdata.kmote_program_missed",
     "netdata.kmote_disk_lost",
 ];
 /// A guest is built and booted before its first chart.

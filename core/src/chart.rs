@@ -105,3 +105,35 @@ pub struct Chart {
     /// Its lines.
     pub dimensions: &'static [Dimension],
 }
+
+/// Whether a text can stand between quotes on a line of the protocol: it is not empty, and printable ASCII without a quote
+/// or a backslash.
+pub const fn quotable(text: &str) -> bool {
+    let (bytes, mut place) = (text.as_bytes(), 0);
+    while place < bytes.len() {
+        if !matches!(bytes[place], b' '..=b'~') || matches!(bytes[place], b'\'' | b'"' | b'\\') {
+            return false;
+        }
+        place += 1;
+    }
+    !bytes.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_stand_between_quotes() {
+        for (text, expected) in [
+            ("Start process", true),
+            ("", false),
+            ("kmote's", false),
+            ("a\"b", false),
+            ("a\\", false),
+            ("µs", false),
+        ] {
+            assert_eq!(quotable(text), expected, "{text}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A module: its slots, its probes and its charts, as one row of constants; and the check of the table.
 
-use crate::chart::{Chart, Mode};
+use crate::chart::{Chart, Mode, quotable};
 use crate::hook::{Mechanism, Probe};
 use crate::memory::{self, Keep};
 use crate::share::Share;
@@ -207,16 +207,13 @@ const fn check_charts(module: &Module, modules: &[Module], m: usize) {
     let (mut c, mut dimensions) = (0, 0);
     while c < module.charts.len() {
         let chart = &module.charts[c];
-        assert!(
-            !chart.title.is_empty() && !chart.units.is_empty() && !chart.family.is_empty(),
-            "a chart's words"
-        );
+        assert!(quotable(chart.title) && quotable(chart.units) && quotable(chart.family), "a chart's words");
         assert!(!chart.dimensions.is_empty(), "a chart has dimensions");
         assert!(occurrences(modules, m, chart.id) == 1, "a chart's id is given once");
         let mut d = 0;
         while d < chart.dimensions.len() {
             let dimension = &chart.dimensions[d];
-            assert!(!dimension.id.is_empty() && !dimension.name.is_empty(), "a dimension's words");
+            assert!(quotable(dimension.id) && quotable(dimension.name), "a dimension's words");
             assert!(dimension.multiplier != 0 && dimension.divisor != 0, "Netdata takes 0 for 1");
             check_slots(dimension.value.needs(), module);
             d += 1;

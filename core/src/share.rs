@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is drawn of each application, container and service, and where a process's counters lie in the kernel's table.
 
-use crate::chart::{Kind, Mode, Value};
+use crate::chart::{Kind, Mode, Value, quotable};
 use crate::module::Module;
 
 /// Words of a process's entry in the kernel's table that stand before its counters: parent and state, cgroup, name.
@@ -137,6 +137,7 @@ pub const fn check(modules: &[Module]) {
             let looks = [&row.app, &row.cgroup, &row.service];
             let mut look = 0;
             while look < looks.len() {
+                assert!(quotable(row.title) && quotable(looks[look].family), "a chart's words");
                 assert!(looks[look].dimensions.len() == row.values.len(), "a dimension a number");
                 look += 1;
             }

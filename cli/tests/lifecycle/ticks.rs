@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! When the binary ticks, and what a tick costs when nobody reads.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
@@ -52,6 +52,47 @@ fn ticks_fall_on_whole_seconds_and_are_valid_protocol() {
     for chart in &stream.charts {
         assert_eq!((chart.plugin.as_str(), chart.module.as_str()), ("kmote.plugin", "process"));
     }
+}
+
+/// The kernel's switch for counting the runs of programs, set back with the value.
+struct Counting(String);
+
+const COUNTING: &str = "/proc/sys/kernel/bpf_stats_enabled";
+
+impl Counting {
+    fn on() -> Self {
+        let before = fs::read_to_string(COUNTING).unwrap();
+        fs::write(COUNTING, "1").unwrap();
+        Self(before)
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        let _ = fs::write(COUNTING, &self.0);
+    }
+}
+
+#[test]
+fn its_own_charts_tell_what_its_programs_cost() {
+    let _counting = Counting::on();
+    let mut command = kmote(&["--modules", "process,softirq", "--ticks", "1", "10"]);
+    command.env_remove("NETDATA_INTERNALS_MONITORING");
+    let stream = Running::start(command).ends_within(LONG).with_status(0).stream();
+    let own =
+        |id: &str| stream.charts.iter().find(|chart| chart.id == id).unwrap_or_else(|| panic!("no {id}"));
+    let of_module = |id: &str, module: &str| own(id).last(module).unwrap();
+    assert_eq!(of_module("netdata.kmote_modules", "process"), 2);
+    assert!(own("netdata.kmote_cpu").last("system").unwrap() > 0);
+    let maps = own("netdata.kmote_kernel_memory").last("maps").unwrap();
+    assert!((1000..1_000_000).contains(&maps), "{maps} bytes");
+    // A timer's interrupt comes on any machine.
+    let (runs, time) = (
+        of_module("netdata.kmote_program_runs", "softirq"),
+        of_module("netdata.kmote_program_time", "softirq"),
+    );
+    assert!(runs > 0 && time > runs, "{runs} runs in {time} ns");
+    assert_eq!(own("netdata.kmote_program_missed").units, "events/s");
 }
 
 #[test]
