@@ -37,7 +37,7 @@ pub fn start(collector: &Collector, errors: &[Error], budget: u64) {
 /// How much of the kernel's memory is taken, of how much, and what gave way.
 pub fn memory(collector: &Collector, budget: u64) -> String {
     let mut said = format!(
-        "{} kB of kernel memory for maps, of at most {} kB",
+        "{} kB of kernel memory for maps, of a budget of {} kB",
         collector.memory() / 1024,
         budget / 1024
     );

@@ -105,6 +105,10 @@ pub fn read(directories: &Directories) -> (Vec<Text>, Vec<String>) {
         }
         if !stock {
             take(directory.join("kmote.conf"), Scope::Own);
+            let theirs =
+                keys::OTHER_FILES.iter().map(|(name, why)| (directory.join("ebpf.d").join(name), why));
+            let there = theirs.filter(|(path, _)| path.exists());
+            complaints.extend(there.map(|(path, why)| format!("{}: not read: {why}", path.display())));
         }
     }
     (texts, complaints)

@@ -178,6 +178,10 @@ const IGNORED: &[Ignored] = &[
     ignored("filesystem", &[], YES, "kmote watches the filesystems that the kernel has"),
 ];
 
+/// Files of Netdata's plugin for what kmote has not got.
+pub const OTHER_FILES: &[(&str, &str)] =
+    &[("functions.conf", "kmote has no functions"), ("dns.conf", "kmote does not list queries")];
+
 /// Netdata's modules, some of which kmote may not have.
 const THEIRS: &[&str] = &[
     "network viewer",

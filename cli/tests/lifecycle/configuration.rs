@@ -64,6 +64,7 @@ fn a_bad_value_and_a_file_that_is_none_are_said_and_the_rest_runs() {
         "[global]\nupdate every = soon\n[ebpf programs]\ncachestat = no\nhardirq = no\n",
     );
     fs::create_dir(folder.path().join("etc/kmote.conf")).unwrap();
+    write(&folder, "etc/ebpf.d/dns.conf", "[global]\nflow ttl = 20\n");
     let ended = run_with(&folder, &["--ticks", "1", "1"]).with_status(0);
     let path = folder.path().join("etc/ebpf.d.conf");
     let bad = format!(
@@ -71,6 +72,11 @@ fn a_bad_value_and_a_file_that_is_none_are_said_and_the_rest_runs() {
         path.display()
     );
     assert!(ended.stderr.lines().any(|line| line == bad), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("ebpf.d/dns.conf: not read: kmote does not list queries"),
+        "{}",
+        ended.stderr
+    );
     assert!(ended.stderr.contains("etc/kmote.conf: not read: not a regular file"), "{}", ended.stderr);
     let stream = ended.stream();
     assert!(stream.chart("system.process_thread").is_some());
@@ -131,10 +137,10 @@ fn over_the_budget_of_kernel_memory_tables_shrink_and_then_modules_go() {
         (taken, line)
     };
     let whole = memory(&said(4096, "process,softirq,hardirq"));
-    assert!(whole.1.ends_with("kB of kernel memory for maps, of at most 4096 kB"), "{}", whole.1);
+    assert!(whole.1.ends_with("kB of kernel memory for maps, of a budget of 4096 kB"), "{}", whole.1);
     let small = memory(&said(30, "process,softirq,hardirq"));
     assert!(
-        small.0 <= 30 && small.1.ends_with("of at most 30 kB; to fit, tables are 1/4 of their size"),
+        small.0 <= 30 && small.1.ends_with("of a budget of 30 kB; to fit, tables are 1/4 of their size"),
         "{}",
         small.1
     );
@@ -147,7 +153,7 @@ fn over_the_budget_of_kernel_memory_tables_shrink_and_then_modules_go() {
         stream.chart("system.process_thread").is_some() && stream.chart("system.hardirq_latency").is_none()
     );
     let check = run_with(&folder, &["check", "--modules", "process,softirq,hardirq"]).stdout;
-    assert!(check.contains("of at most 6 kB; to fit, tables are 1/16 of their size"), "{check}");
+    assert!(check.contains("of a budget of 6 kB; to fit, tables are 1/16 of their size"), "{check}");
     assert!(check.contains("hardirq: it is left out: its maps find no room"), "{check}");
 }
 

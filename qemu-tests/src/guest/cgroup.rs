@@ -51,6 +51,11 @@ impl Cgroup {
         fs::write(self.0.join(key), value)
     }
 
+    /// What a file of it says; nothing where it is not there.
+    pub fn get(&self, key: &str) -> String {
+        fs::read_to_string(self.0.join(key)).unwrap_or_default()
+    }
+
     /// Moves this process into it.
     pub fn join(&self) -> Result<()> {
         self.set("cgroup.procs", "0")

@@ -12,6 +12,7 @@ pub mod counters;
 mod faults;
 mod interruptions;
 pub mod kmote;
+mod leaving;
 mod mechanism;
 mod nfs;
 pub mod place;

@@ -57,6 +57,9 @@ impl Run {
         if self.only.is_empty() || self.only.iter().any(|name| name == "sandbox") {
             self.confined();
         }
+        if self.only.iter().any(|name| name == "leaving") {
+            self.leaving();
+        }
         if self.only.is_empty() {
             self.stream();
             self.faults();

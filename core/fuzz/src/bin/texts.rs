@@ -4,7 +4,7 @@
 #![no_main]
 
 use kmote_core::interrupts::Finder;
-use kmote_core::{cpu_list, deny, format};
+use kmote_core::{cpu_list, deny, format, plan};
 use kmote_fuzz::{pieces, whole};
 use libfuzzer_sys::fuzz_target;
 
@@ -16,6 +16,9 @@ fn handlers<'a>(mut all: impl Iterator<Item = &'a [u8]>) -> Option<Vec<u8>> {
 fuzz_target!(|data: &[u8]| {
     if let Some(cpus) = cpu_list::count(data) {
         assert!(cpus >= 1);
+    }
+    if let Some(memory) = plan::memory_of(data) {
+        assert!(memory % 1024 == 0 && plan::budget(memory, 1) <= memory / 100);
     }
     if let Ok(text) = std::str::from_utf8(data) {
         let _ = format::offset(text, "clone_flags");
