@@ -17,7 +17,7 @@ test:
 
 # Every kernel × module × mechanism.
 matrix:
-	.ci/install build test
+	.ci/install build test matrix
 	cargo run --release --package qemu-tests -- --all
 
 # Every chart in a real Netdata, from a guest under load, for ten minutes.

@@ -14,6 +14,7 @@ use super::bpf;
 use super::kmote::{ANSWER, Kmote, Reading};
 use super::remains::Remains;
 use super::run::{Run, Subject};
+use super::symbols;
 use crate::row::Outcome;
 use crate::workloads::{self, Step};
 
@@ -51,6 +52,7 @@ impl Run {
             options.extend(["--mode", "return"]);
         }
         let subject = Subject { module: module.name, mechanism: &name, work: "attach" };
+        symbols::keep();
         let before = Remains::now();
         match Kmote::start(module.name, &options) {
             Err(reason) => self.refused(subject, only, reason),

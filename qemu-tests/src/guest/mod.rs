@@ -21,6 +21,7 @@ pub mod ring;
 pub mod run;
 mod show;
 mod stream;
+mod symbols;
 pub mod sys;
 
 use std::fs;

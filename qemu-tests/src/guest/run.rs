@@ -6,6 +6,7 @@ use kmote_core::modules::MODULES;
 
 use super::place::Place;
 use super::remains::Remains;
+use super::symbols;
 use crate::row::{Outcome, Row, end_line};
 
 /// Words of `--only`; the empty one leaves the choice to kmote.
@@ -51,6 +52,7 @@ impl Run {
                 }
             }
         }
+        symbols::release();
         if self.only.is_empty() || self.only.iter().any(|name| name == "apps") {
             self.apps();
         }

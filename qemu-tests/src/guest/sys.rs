@@ -16,8 +16,16 @@ fn check(result: libc::c_long) -> Result<libc::c_long> {
 }
 
 pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> Result<()> {
+    mount_with(source, target, kind, options, libc::MS_NOATIME)
+}
+
+/// Lets a file be seen in the place of another one.
+pub fn bind(source: &str, target: &str) -> Result<()> {
+    mount_with(source, target, "", "", libc::MS_BIND)
+}
+
+fn mount_with(source: &str, target: &str, kind: &str, options: &str, flags: libc::c_ulong) -> Result<()> {
     let [source, target, kind, options] = [source, target, kind, options].map(|s| CString::new(s).unwrap());
-    let flags = libc::MS_NOATIME;
     // SAFETY: four strings that end in a zero byte and outlive the call.
     let result = unsafe {
         libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, options.as_ptr().cast())
@@ -36,6 +44,7 @@ pub fn load_module(module: &File) -> Result<()> {
 }
 
 pub fn load_module_with(module: &File, parameters: &str) -> Result<()> {
+    super::symbols::release();
     let parameters = CString::new(parameters).unwrap();
     // SAFETY: an open file, a string of parameters that outlives the call, no flags.
     let result = unsafe { libc::syscall(libc::SYS_finit_module, module.as_raw_fd(), parameters.as_ptr(), 0) };
@@ -91,6 +100,7 @@ pub fn loopback_up() {
 }
 
 pub fn unload_module(name: &str) -> Result<()> {
+    super::symbols::release();
     let name = CString::new(name).unwrap();
     // SAFETY: a string that ends in a zero byte and outlives the call.
     check(unsafe { libc::syscall(libc::SYS_delete_module, name.as_ptr(), libc::O_NONBLOCK) }).map(drop)

@@ -94,6 +94,9 @@ fn selected(args: &Args) -> Result<Vec<Kernel>, String> {
 }
 
 fn test_all(args: &Args, kernels: &[Kernel]) -> Result<Vec<report::Result>, String> {
+    if let Some(dir) = &args.console {
+        fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    }
     let binaries = binaries(args, kernels)?;
     let (ready, queue) = mpsc::channel::<(usize, Result<Image, String>)>();
     let queue = Mutex::new(queue);
@@ -192,16 +195,13 @@ fn boot(args: &Args, kernel: &Kernel, image: &Image, binaries: &Binaries) -> Vec
             icount: !args.real_time && args.show.is_none(),
             pipe: args.show.as_deref(),
             timeout: args.timeout,
+            console: args.console.as_ref().map(|dir| dir.join(format!("{}.log", kernel.name))),
         })
     });
     let (console, failure) = match outcome {
         Ok(console) => (console, None),
         Err(text) => (text.clone(), Some(text)),
     };
-    if let Some(dir) = &args.console {
-        let _ = fs::create_dir_all(dir);
-        let _ = fs::write(dir.join(format!("{}.log", kernel.name)), &console);
-    }
     let (mut rows, end) = read_console(&console);
     if let Some(reason) = failure {
         rows.push(verdict(Outcome::Failed, "boot", reason.lines().next().unwrap_or_default().to_owned()));

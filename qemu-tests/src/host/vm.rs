@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! One boot of one kernel: disks, QEMU, and what came over the console.
 
-use std::fmt::Write;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -37,6 +36,8 @@ pub struct Boot<'a> {
     /// A named pipe, without its ending, at the other end of the second serial line.
     pub pipe: Option<&'a Path>,
     pub timeout: Duration,
+    /// Where the console is kept too, while it comes.
+    pub console: Option<PathBuf>,
 }
 
 /// Boots and returns the whole console; the error carries it as well.
@@ -55,7 +56,8 @@ pub fn run(boot: &Boot) -> Result<String, String> {
         let machine = boot.arch.machine();
         format!("{}: {e} (Debian package {})", machine.qemu, machine.package)
     })?;
-    wait(child, boot.timeout)
+    let console = boot.console.as_ref().and_then(|path| fs::File::create(path).ok());
+    wait(child, boot.timeout, console)
 }
 
 fn qemu(boot: &Boot, initrd: &Path) -> Command {
@@ -94,9 +96,9 @@ fn make_disk(path: &Path, size: u64, make: &[&str]) -> Result<(), String> {
     succeed(command.arg(path))
 }
 
-fn wait(mut child: Child, timeout: Duration) -> Result<String, String> {
-    let stdout = collect(child.stdout.take().unwrap());
-    let stderr = collect(child.stderr.take().unwrap());
+fn wait(mut child: Child, timeout: Duration, console: Option<fs::File>) -> Result<String, String> {
+    let stdout = collect(child.stdout.take().unwrap(), console);
+    let stderr = collect(child.stderr.take().unwrap(), None);
     let start = Instant::now();
     let status = loop {
         match child.try_wait() {
@@ -118,17 +120,16 @@ fn wait(mut child: Child, timeout: Duration) -> Result<String, String> {
 }
 
 /// Everything to the end, each line behind the seconds since the start.
-fn collect(stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+fn collect(stream: impl Read + Send + 'static, mut copy: Option<fs::File>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let (start, mut text, mut line) = (Instant::now(), String::new(), Vec::new());
         let mut lines = BufReader::new(stream);
         while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
             let seconds = start.elapsed().as_secs_f64();
-            let _ = writeln!(
-                text,
-                "{seconds:7.2} {}",
-                String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n'])
-            );
+            let words = String::from_utf8_lossy(&line);
+            let whole = format!("{seconds:7.2} {}\n", words.trim_end_matches(['\r', '\n']));
+            let _ = copy.as_mut().map(|copy| copy.write_all(whole.as_bytes()));
+            text.push_str(&whole);
             line.clear();
         }
         text

@@ -4,6 +4,7 @@
 mod event;
 mod load;
 mod loops;
+mod steps;
 mod tick;
 
 use kmote_core::chart::Mode;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use kmote_core::modules::MODULES;
 
 use super::load::Load;
+use super::steps::Steps;
 use crate::guest::bpf::Calls;
 use crate::guest::kmote::PROGRAM;
 use crate::guest::run::{Run, Subject};
@@ -21,13 +22,15 @@ use crate::row::Outcome;
 const WARM_UP: Duration = Duration::from_secs(15);
 const WINDOW: u64 = 40;
 const CALLS_WINDOW: u64 = 10;
+const STEPPED_TICKS: u64 = 5;
 
 /// A way to run kmote, what is to be reached by it, and what Netdata's own plugins take.
 struct Setup {
     name: &'static str,
     modules: fn() -> String,
     options: &'static [&'static str],
-    instructions: Option<u64>,
+    /// In user space.
+    user: Option<u64>,
     first_begin: u64,
     gone: u64,
     incumbent: &'static [(&'static str, &'static str)],
@@ -39,7 +42,7 @@ const SETUPS: [Setup; 4] = [
         name: "process,cachestat",
         modules: two,
         options: &[],
-        instructions: Some(15_000),
+        user: Some(15_000),
         first_begin: 200,
         gone: 200,
         incumbent: &[
@@ -57,7 +60,7 @@ const SETUPS: [Setup; 4] = [
         name: "process,cachestat, by applications",
         modules: two,
         options: &["--apps"],
-        instructions: None,
+        user: None,
         first_begin: 1000,
         gone: 900,
         incumbent: &[
@@ -75,7 +78,7 @@ const SETUPS: [Setup; 4] = [
         name: "every module",
         modules: every,
         options: &[],
-        instructions: None,
+        user: None,
         first_begin: 1000,
         gone: 900,
         incumbent: &[],
@@ -84,7 +87,7 @@ const SETUPS: [Setup; 4] = [
         name: "every module, by applications",
         modules: every,
         options: &["--apps"],
-        instructions: Some(400_000),
+        user: Some(400_000),
         first_begin: 1000,
         gone: 900,
         incumbent: &[
@@ -109,6 +112,7 @@ fn every() -> String {
 }
 
 const INSTRUCTIONS: &str = "instructions a tick";
+const USER: &str = "of these in user space";
 const CALLS: &str = "system calls a tick";
 const BYTES: &str = "bytes a tick";
 const BEGIN: &str = "first BEGIN after exec, ms";
@@ -123,6 +127,9 @@ struct Stream {
     bytes: u64,
     first_chart: Option<Instant>,
     first_begin: Option<Instant>,
+    /// The line that begins a tick, but for its time, and how often it came.
+    head: String,
+    ticks: u64,
 }
 
 impl Run {
@@ -159,11 +166,16 @@ impl Run {
             sleep(Duration::from_secs(CALLS_WINDOW));
             Ok((calls.count()? - before).div_ceil(CALLS_WINDOW))
         });
+        let user = user_instructions(pid, &stream);
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let (maps, programs) = kernel_memory(pid);
 
         let tick = (after.0 - before.0) / WINDOW;
-        self.most(subject, INSTRUCTIONS, setup.instructions, tick, beside(INSTRUCTIONS));
+        self.most(subject, INSTRUCTIONS, None, tick, beside(INSTRUCTIONS));
+        match user {
+            Ok(user) => self.most(subject, USER, setup.user, user, String::new()),
+            Err(error) => self.send(subject, USER, "", "", Outcome::Skipped, error.to_string()),
+        }
         match calls {
             Ok(calls) => self.most(subject, CALLS, None, calls, beside(CALLS)),
             Err(error) => self.send(subject, CALLS, "", "", Outcome::Skipped, error.to_string()),
@@ -229,10 +241,34 @@ fn follow(output: ChildStdout, stream: &Mutex<Stream>) {
         }
         if line.starts_with("BEGIN") && stream.first_begin.is_none() {
             stream.first_begin = Some(Instant::now());
+            stream.head = begun(&line).to_owned();
         }
+        stream.ticks += u64::from(line.starts_with("BEGIN") && begun(&line) == stream.head);
         drop(stream);
         line.clear();
     }
+}
+
+/// The chart that a line begins.
+fn begun(line: &str) -> &str {
+    line.split_whitespace().nth(1).unwrap_or_default()
+}
+
+/// Goes through some ticks instruction by instruction.
+fn user_instructions(pid: u32, stream: &Mutex<Stream>) -> std::io::Result<u64> {
+    let ticks = || stream.lock().unwrap().ticks;
+    let steps = Steps::of(pid)?;
+    let until = |tick| -> std::io::Result<u64> {
+        let mut count = 0;
+        while ticks() < tick {
+            steps.step()?;
+            count += 1;
+        }
+        Ok(count)
+    };
+    let first = ticks() + 1;
+    until(first)?;
+    Ok(until(first + STEPPED_TICKS)? / STEPPED_TICKS)
 }
 
 /// Nanoseconds that all threads of a process have run, in user space and in the kernel.
