@@ -14,6 +14,7 @@ pub mod config;
 pub mod cpu_list;
 pub mod delta;
 pub mod deny;
+pub mod dns;
 pub mod format;
 pub mod histogram;
 pub mod home;

@@ -3,6 +3,7 @@
 
 mod guid;
 mod request;
+mod resolve;
 
 use crate::args::Options;
 use crate::lifeline::Lifeline;
@@ -14,7 +15,7 @@ pub use request::is_uuid;
 use request::{Answer, Child};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// How long a parent may take to accept a connection, and to answer.
@@ -57,7 +58,8 @@ impl Parent {
     /// Connects and asks; the connection of a parent that says yes.
     fn ask(&self, lifeline: &mut Lifeline) -> Result<TcpStream, Failure> {
         let mut last = Failure::soon("it has no address");
-        for address in self.to.to_socket_addrs().map_err(|error| Failure::soon(&error.to_string()))? {
+        let found = resolve::addresses(&self.to, lifeline);
+        for address in found.map_err(|error| Failure::soon(&error.to_string()))? {
             match connect(address, lifeline).map_err(|error| Failure::soon(&error.to_string())) {
                 Ok(stream) => return self.handshake(stream, lifeline),
                 Err(failure) => last = failure,
