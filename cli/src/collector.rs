@@ -42,7 +42,8 @@ impl Wanted {
 #[derive(Debug)]
 pub struct Collector {
     running: Vec<Running>,
-    apps: Option<Apps>,
+    /// Boxed: it is large, and most runs have none.
+    apps: Option<Box<Apps>>,
     /// By how many powers of two tables are smaller than usual.
     shrink: u32,
     comings: Vec<Coming>,
@@ -220,13 +221,13 @@ impl Collector {
     }
 
     /// The groups of processes, if they were asked for, to look at.
-    pub const fn groups(&self) -> Option<&Apps> {
-        self.apps.as_ref()
+    pub fn groups(&self) -> Option<&Apps> {
+        self.apps.as_deref()
     }
 
     /// The groups of processes, if they were asked for.
-    pub const fn apps(&mut self) -> Option<&mut Apps> {
-        self.apps.as_mut()
+    pub fn apps(&mut self) -> Option<&mut Apps> {
+        self.apps.as_deref_mut()
     }
 
     /// Forgets what was sent, and when: what follows is the first of another stream.
@@ -236,7 +237,7 @@ impl Collector {
             running.moments.fill(0);
             running.rows.iter_mut().for_each(Rows::forget_sent);
         }
-        self.apps.iter_mut().for_each(Apps::forget_sent);
+        self.apps.iter_mut().for_each(|apps| apps.forget_sent());
     }
 
     /// Declares all charts that can be told and are not declared yet.

@@ -107,13 +107,14 @@ fn kept<T: Clone>(zero: T, length: usize) -> &'static mut [T] {
 }
 
 impl Apps {
-    /// Begins with what was attached to this table.
+    /// Begins with what was attached to this table. Never inlined: its frame would be on the stack of runs without groups.
+    #[inline(never)]
     pub fn new<'a>(
         kernel: &Kernel,
         asked: &Asked,
         processes: Processes,
         attached: impl Iterator<Item = (&'a Attached, Mode)>,
-    ) -> Self {
+    ) -> Box<Self> {
         let (mut booked, mut drawn, mut first) = (Vec::new(), Vec::new(), 0);
         for (attached, mode) in attached {
             let Some(place) = share::place(MODULES, attached.module.name) else { continue };
@@ -142,7 +143,7 @@ impl Apps {
         let mut proc = Proc::new(kernel.prefix(), Rc::clone(&processes));
         proc.cgroups =
             asked.cgroups.then(|| Box::new(Cgroups::new(kernel.prefix(), processes.notes_cgroups())));
-        Self {
+        Box::new(Self {
             buffers: processes.buffers(),
             moments: [if asked.apps { MAX_GROUPS } else { 0 }, drawn_cgroups]
                 .map(|groups| vec![0; groups * drawn.len()]),
@@ -156,7 +157,7 @@ impl Apps {
             cpus: kernel.cpus,
             next: usize::MAX,
             failed: false,
-        }
+        })
     }
 
     /// What an operator should know at start: what was asked for and is not to be had.
