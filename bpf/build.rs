@@ -130,12 +130,17 @@ fn compile_libbpf(clang: &OsStr, sources: &Path, out: &Path) -> Result<Vec<PathB
         .include(libbpf.join("src"))
         .include(sources.join("elfutils/libelf"))
         .out_dir(out.join("bpf"));
+    // With the prototypes that <stdio.h> gives these names.
+    for name in ["sprintf", "snprintf", "vsnprintf", "sscanf", "fscanf", "fprintf", "vfprintf"] {
+        compiler.define(name, format!("small_{name}").as_str());
+    }
     // This one wants strerror_r as POSIX has it, for which it must be the first to include a header.
     let (first, others): (Vec<_>, Vec<_>) = files(&libbpf.join("src"), ".c")?
         .into_iter()
         .filter(|file| is_wanted(file))
         .partition(|file| file.ends_with("libbpf_utils.c"));
-    let mut objects = compiler.clone().files(first).file("native/absent.c").try_compile_intermediates()?;
+    let stand_ins = ["native/absent.c", "native/stdio.c"];
+    let mut objects = compiler.clone().files(first).files(stand_ins).try_compile_intermediates()?;
     compiler.flag("-include").flag("native/quiet.h").files(others);
     objects.extend(compiler.try_compile_intermediates()?);
     Ok(objects)
@@ -160,6 +165,8 @@ fn c_compiler(clang: &OsStr, sources: &Path) -> Result<cc::Build> {
         .debug(false)
         .opt_level_str("z")
         .std("gnu99")
+        // What an assertion says when it fails takes printf along, 11 KB.
+        .define("NDEBUG", None)
         .define("_GNU_SOURCE", None)
         .define("_LARGEFILE64_SOURCE", None)
         .define("_FILE_OFFSET_BITS", "64")

@@ -75,12 +75,15 @@
 // A member whose offset this kernel does not tell.
 #define UNKNOWN ((__u64) - 1)
 
+// Of programs the BTF needs nothing: the types of functions and of what they use are a third of the objects.
+#define WITHOUT_TYPES __attribute__((nodebug))
+
 // A program of an event, whose context is not read.
-#define PROGRAM(event) SEC("event") int event(void *ctx)
+#define PROGRAM(event) SEC("event") WITHOUT_TYPES int event(void *ctx)
 
 // A program of an event and a mechanism, which reads its context as 64-bit words: the arguments, for raw_tp, fentry
 // and fexit (for fexit followed by the result); the record, for tp.
-#define PROGRAM_OF(event, mechanism) SEC("event") int event##_##mechanism(__u64 *ctx)
+#define PROGRAM_OF(event, mechanism) SEC("event") WITHOUT_TYPES int event##_##mechanism(__u64 *ctx)
 
 // A field of the record, for tp.
 #define FIELD(type, offset) (*(type *)((char *)ctx + (offset)))

@@ -41,6 +41,3 @@ ABSENT(bpf_core_patch_insn)
 ABSENT(__bpf_core_types_are_compat)
 ABSENT(__bpf_core_types_match)
 ABSENT(btf_relocate)
-
-/* What musl's scanf calls for floating-point numbers, which libbpf never reads, 6 KB. */
-ABSENT(__floatscan)

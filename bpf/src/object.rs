@@ -97,11 +97,6 @@ impl fmt::Display for Error {
     }
 }
 
-/// Switches libbpf's own messages off: every failure is told in our words.
-pub fn quiet() {
-    libbpf_rs::set_print(None);
-}
-
 /// Attaches what `kernel` takes of `extent` of `module`, with tables that are smaller by so many powers of two; if there
 /// is a table of processes, each count is booked there too.
 pub fn attach_module(

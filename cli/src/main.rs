@@ -22,7 +22,6 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    kmote_bpf::object::quiet();
     match run(&options) {
         Ok(Ending::Asked) => ExitCode::SUCCESS,
         Ok(Ending::Nothing) => ExitCode::FAILURE,

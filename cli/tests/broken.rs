@@ -24,7 +24,6 @@ fn counters() -> Vec<i32> {
 
 #[test]
 fn each_module_that_cannot_be_read_costs_its_own_charts_and_one_complaint() {
-    kmote_bpf::object::quiet();
     let _ = kmote_bpf::sys::raise_locked_memory();
     let kernel = Kernel::ask(Path::new("/"), None);
     // These keep no other map of this kind.

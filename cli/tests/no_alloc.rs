@@ -42,7 +42,6 @@ static ALLOCATOR: Counting = Counting;
 // One test in this file: another thread's allocations would be counted too.
 #[test]
 fn a_thousand_ticks_allocate_nothing() {
-    kmote_bpf::object::quiet();
     let _ = kmote_bpf::sys::raise_locked_memory();
     let kernel = Kernel::ask(Path::new("/"), None);
     let asked = Asked { file: None, apps: true, cgroups: true, processes: None };
