@@ -124,8 +124,8 @@ fn connect(
             sys::attach_trampoline(program, attach_type)?
         }
         Hook::RawTracepoint(_) | Hook::RawMembers(..) => sys::attach_raw_tracepoint(&target, program)?,
-        Hook::Tracepoint(category, name) | Hook::Record(category, name, _) => {
-            let id = kernel.tracepoint_id(category, name).ok_or(libc::ENOENT)?;
+        Hook::Tracepoint(place) | Hook::Record(place, _) => {
+            let id = kernel.tracepoint_id(place).ok_or(libc::ENOENT)?;
             sys::attach_perf_event(PerfEvent::Tracepoint(id), program)?
         }
         Hook::Kprobe(_) | Hook::Kretprobe(_) => {
@@ -177,7 +177,7 @@ fn connect_line(
     name.truncate(MOST_NAME);
     append(&events, &format!("{kind}:kprobes/{name} {function}\n"))?;
     let line = ProbeLine { events, name };
-    let id = kernel.tracepoint_id("kprobes", &line.name).ok_or(libc::ENOENT)?;
+    let id = kernel.tracepoint_id(&format!("kprobes/{}", line.name)).ok_or(libc::ENOENT)?;
     Ok((sys::attach_perf_event(PerfEvent::Tracepoint(id), program)?, Some(line)))
 }
 

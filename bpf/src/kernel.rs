@@ -149,8 +149,8 @@ impl Kernel {
     }
 
     /// The id of a tracepoint, from tracefs.
-    pub fn tracepoint_id(&self, category: &str, name: &str) -> Option<u64> {
-        let path = self.tracefs.as_ref()?.join("events").join(category).join(name).join("id");
+    pub fn tracepoint_id(&self, place: &str) -> Option<u64> {
+        let path = self.tracefs.as_ref()?.join("events").join(place).join("id");
         fs::read_to_string(path).ok()?.trim().parse().ok()
     }
 
@@ -250,14 +250,14 @@ impl kmote_core::hook::Kernel for Kernel {
         if self.offset(member).is_some() { Known::Present } else { Known::Absent }
     }
 
-    fn tracepoint(&self, category: &str, name: &str) -> Known {
+    fn tracepoint(&self, place: &str) -> Known {
         let Some(tracefs) = &self.tracefs else { return Known::Untold };
-        if tracefs.join("events").join(category).join(name).exists() { Known::Present } else { Known::Absent }
+        if tracefs.join("events").join(place).exists() { Known::Present } else { Known::Absent }
     }
 
-    fn record(&self, category: &str, name: &str, fields: &[Field]) -> Known {
+    fn record(&self, place: &str, fields: &[Field]) -> Known {
         let Some(tracefs) = &self.tracefs else { return Known::Untold };
-        let path = tracefs.join("events").join(category).join(name).join("format");
+        let path = tracefs.join("events").join(place).join("format");
         let Ok(text) = fs::read_to_string(path) else { return Known::Absent };
         let lies = |(field, at): &Field| format::offset(&text, field) == Some(*at);
         if fields.iter().all(lies) { Known::Present } else { Known::Absent }

@@ -49,7 +49,7 @@ mod tests {
             (Fentry("f"), None, false, &["e_fentry", "e"][..]),
             (Kretprobe("f"), None, false, &["e_kretprobe", "e"]),
             (Kretprobe("f"), None, true, &["e_kretprobe32", "e_kretprobe", "e"]),
-            (Record("c", "t", &[]), None, true, &["e_tp32", "e_tp", "e"]),
+            (Record("c/t", &[]), None, true, &["e_tp32", "e_tp", "e"]),
             (FexitResult("f"), Some(4), false, &["e_fexit4"]),
             (FexitResult("f"), None, false, &[]),
             (RawMembers("t", 2, &[]), None, false, &["e_raw_tp2"]),

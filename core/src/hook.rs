@@ -69,15 +69,15 @@ pub enum Hook {
     RawTracepoint(&'static str),
     /// The same with a program that reads so many arguments, and members of kernel structures, whose offsets must be known.
     /// A tracepoint that has fewer arguments refuses it, so that the form with more stands first.
-    RawMembers(&'static str, usize, &'static [Member]),
+    RawMembers(&'static str, u8, &'static [Member]),
     /// Function entry by kprobe.
     Kprobe(&'static str),
     /// Function return by kprobe.
     Kretprobe(&'static str),
-    /// Classic tracepoint: category and name.
-    Tracepoint(&'static str, &'static str),
+    /// Classic tracepoint: category, slash and name, its place under `events` in tracefs.
+    Tracepoint(&'static str),
     /// The same with a program that reads fields of its record, which must lie at these offsets.
-    Record(&'static str, &'static str, &'static [Field]),
+    Record(&'static str, &'static [Field]),
     /// Several places of one mechanism that only together see the event. Those that the kernel has not got are passed
     /// over, since nothing happens there; all others must be taken, and at least one.
     All(&'static [Hook]),
@@ -118,10 +118,10 @@ impl Hook {
             Self::Fentry(name) | Self::Fexit(name) | Self::FexitResult(name) => name,
             Self::Kprobe(name) | Self::Kretprobe(name) => name,
             Self::RawTracepoint(name) | Self::RawMembers(name, ..) => name,
-            Self::Tracepoint(_, name) | Self::Record(_, name, _) => name,
+            Self::Tracepoint(place) | Self::Record(place, _) => after_slash(place),
             Self::All([first, ..]) => first.target(),
             Self::All([]) => "nowhere",
-            Self::Syscalls(_, names) => first_word(names),
+            Self::Syscalls(_, names) => after_slash(first_word(names)),
         }
     }
 
@@ -155,8 +155,17 @@ const fn syscall(mechanism: Mechanism, name: &'static str) -> Hook {
         Mechanism::RawTracepoint => Hook::RawTracepoint(name),
         Mechanism::Kprobe => Hook::Kprobe(name),
         Mechanism::Kretprobe => Hook::Kretprobe(name),
-        Mechanism::Tracepoint => Hook::Tracepoint("syscalls", name),
+        Mechanism::Tracepoint => Hook::Tracepoint(name),
     }
+}
+
+/// A tracepoint's name, without the category.
+const fn after_slash(place: &str) -> &str {
+    let mut begin = place.len();
+    while begin > 0 && place.as_bytes()[begin - 1] != b'/' {
+        begin -= 1;
+    }
+    place.split_at(begin).1
 }
 
 const fn first_word(words: &str) -> &str {
@@ -202,8 +211,8 @@ pub trait Kernel {
     fn function(&self, name: &str) -> Known;
     /// Whether the kernel's BTF has this function.
     fn typed_function(&self, name: &str) -> Known;
-    /// Whether the kernel has this tracepoint.
-    fn tracepoint(&self, category: &str, name: &str) -> Known;
+    /// Whether the kernel has the tracepoint at this place: its category, a slash and its name.
+    fn tracepoint(&self, place: &str) -> Known;
     /// Whether this kernel module is loaded; of one that is built in it may say anything.
     fn loaded(&self, _module: &str) -> Known {
         Known::Untold
@@ -213,7 +222,7 @@ pub trait Kernel {
         Known::Absent
     }
     /// Whether this tracepoint's record has all `fields` where they are said to be.
-    fn record(&self, category: &str, name: &str, fields: &[Field]) -> Known;
+    fn record(&self, place: &str, fields: &[Field]) -> Known;
 }
 
 /// Why a hook is not taken.
@@ -320,12 +329,12 @@ impl Hook {
                 let told = members.iter().all(|member| kernel.member(member) == Known::Present);
                 (if told { Known::Untold } else { Known::Absent }, Refusal::NoMember)
             }
-            Self::Tracepoint(category, name) => (kernel.tracepoint(category, name), Refusal::NoTracepoint),
-            Self::Record(category, name, fields) => {
-                if kernel.tracepoint(category, name) == Known::Absent {
+            Self::Tracepoint(place) => (kernel.tracepoint(place), Refusal::NoTracepoint),
+            Self::Record(place, fields) => {
+                if kernel.tracepoint(place) == Known::Absent {
                     return Some(Refusal::NoTracepoint);
                 }
-                (kernel.record(category, name, fields), Refusal::OtherRecord)
+                (kernel.record(place, fields), Refusal::OtherRecord)
             }
             Self::All(_) | Self::Syscalls(..) => return refusal_of_all(self, kernel),
         };
@@ -342,9 +351,7 @@ impl Hook {
                     && !matches!(untyped(name, kernel), Refusal::InModule(_))
             }
             Self::Kprobe(name) | Self::Kretprobe(name) => kernel.function(name) == Known::Absent,
-            Self::Tracepoint(category, name) | Self::Record(category, name, _) => {
-                kernel.tracepoint(category, name) == Known::Absent
-            }
+            Self::Tracepoint(place) | Self::Record(place, _) => kernel.tracepoint(place) == Known::Absent,
             Self::RawTracepoint(_) | Self::RawMembers(..) => false,
             Self::All(_) | Self::Syscalls(..) => self.places().all(|place| place.absent(kernel)),
         }
@@ -451,13 +458,13 @@ mod tests {
         fn typed_function(&self, name: &str) -> Known {
             listed(self.typed, name)
         }
-        fn tracepoint(&self, _: &str, _: &str) -> Known {
+        fn tracepoint(&self, _: &str) -> Known {
             Known::Absent
         }
         fn loaded(&self, module: &str) -> Known {
             listed(self.modules, module)
         }
-        fn record(&self, _: &str, _: &str, _: &[Field]) -> Known {
+        fn record(&self, _: &str, _: &[Field]) -> Known {
             Known::Absent
         }
     }
@@ -514,10 +521,12 @@ mod tests {
         fn typed_function(&self, name: &str) -> Known {
             listed(self.typed, name)
         }
-        fn tracepoint(&self, _: &str, name: &str) -> Known {
+        fn tracepoint(&self, place: &str) -> Known {
+            let name = after_slash(place);
             self.tracepoints.map_or(Known::Untold, |names| listed(names, name))
         }
-        fn record(&self, _: &str, name: &str, fields: &[Field]) -> Known {
+        fn record(&self, place: &str, fields: &[Field]) -> Known {
+            let name = after_slash(place);
             listed(&["task_newtask 32"], &format!("{name} {}", fields[0].1))
         }
     }
@@ -531,9 +540,9 @@ mod tests {
             tracepoints: Some(&["task_newtask"]),
         };
         for (hook, expected) in [
-            (Record("task", "task_newtask", &[("clone_flags", 32)]), None),
-            (Record("task", "task_newtask", &[("clone_flags", 28)]), Some(Refusal::OtherRecord)),
-            (Record("task", "task_gone", &[("clone_flags", 32)]), Some(Refusal::NoTracepoint)),
+            (Record("task/task_newtask", &[("clone_flags", 32)]), None),
+            (Record("task/task_newtask", &[("clone_flags", 28)]), Some(Refusal::OtherRecord)),
+            (Record("task/task_gone", &[("clone_flags", 32)]), Some(Refusal::NoTracepoint)),
         ] {
             assert_eq!(hook.refusal(&kernel), expected, "{hook:?}");
         }
@@ -549,7 +558,7 @@ mod tests {
             RawTracepoint("mm_filemap_add_to_page_cache"),
             Kprobe("filemap_add_folio"),
             Kprobe("add_to_page_cache_lru"),
-            Tracepoint("filemap", "mm_filemap_add_to_page_cache"),
+            Tracepoint("filemap/mm_filemap_add_to_page_cache"),
         ],
     };
     const NEW: &[&str] = &["filemap_add_folio", "add_to_page_cache_lru"];
@@ -582,7 +591,7 @@ mod tests {
             (Syscalls(Mechanism::Fexit, "a b"), All(&[FexitResult("a"), FexitResult("b")])),
             (Syscalls(Mechanism::Kprobe, "a"), All(&[Kprobe("a")])),
             (Syscalls(Mechanism::Kretprobe, "a b"), All(&[Kretprobe("a"), Kretprobe("b")])),
-            (Syscalls(Mechanism::Tracepoint, "a"), All(&[Tracepoint("syscalls", "a")])),
+            (Syscalls(Mechanism::Tracepoint, "syscalls/a"), All(&[Tracepoint("syscalls/a")])),
         ] {
             assert!(short.places().eq(long.places()), "{short:?}");
             assert_eq!((short.mechanism(), short.target()), (long.mechanism(), long.target()));

@@ -51,7 +51,7 @@ const PROBES: &[Probe] = &[
             RawTracepoint("mm_filemap_add_to_page_cache"),
             Kprobe("filemap_add_folio"),
             Kprobe("add_to_page_cache_lru"),
-            Tracepoint("filemap", "mm_filemap_add_to_page_cache"),
+            Tracepoint("filemap/mm_filemap_add_to_page_cache"),
         ],
     },
     Probe {
@@ -66,8 +66,8 @@ const PROBES: &[Probe] = &[
             RawTracepoint("writeback_dirty_page"),
             Kprobe("__folio_mark_dirty"),
             Kprobe("account_page_dirtied"),
-            Tracepoint("writeback", "writeback_dirty_folio"),
-            Tracepoint("writeback", "writeback_dirty_page"),
+            Tracepoint("writeback/writeback_dirty_folio"),
+            Tracepoint("writeback/writeback_dirty_page"),
         ],
     },
     Probe {
@@ -78,7 +78,7 @@ const PROBES: &[Probe] = &[
             Fentry("mark_buffer_dirty"),
             RawTracepoint("block_dirty_buffer"),
             Kprobe("mark_buffer_dirty"),
-            Tracepoint("block", "block_dirty_buffer"),
+            Tracepoint("block/block_dirty_buffer"),
         ],
     },
 ];

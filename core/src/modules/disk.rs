@@ -69,7 +69,7 @@ const PROBES: &[Probe] = &[
             RawMembers("block_rq_issue", 2, OWN),
             RawMembers("block_rq_issue", 1, OWN),
             RawMembers("block_rq_issue", 1, BY_QUEUE),
-            Record("block", "block_rq_issue", &[("dev", 8), ("sector", 16), ("nr_sector", 24)]),
+            Record("block/block_rq_issue", &[("dev", 8), ("sector", 16), ("nr_sector", 24)]),
         ],
     },
     Probe {
@@ -79,7 +79,7 @@ const PROBES: &[Probe] = &[
         hooks: &[
             RawMembers("block_rq_complete", 3, OWN),
             RawMembers("block_rq_complete", 3, BY_QUEUE),
-            Record("block", "block_rq_complete", &[("dev", 8), ("sector", 16), ("nr_sector", 24)]),
+            Record("block/block_rq_complete", &[("dev", 8), ("sector", 16), ("nr_sector", 24)]),
         ],
     },
 ];

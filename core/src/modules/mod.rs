@@ -42,7 +42,7 @@ macro_rules! syscalls {
             places!(Kprobe, $($name),+),
             $crate::hook::Hook::Syscalls(
                 $crate::hook::Mechanism::Tracepoint,
-                concat!($("sys_enter_", $name, " "),+),
+                concat!($("syscalls/sys_enter_", $name, " "),+),
             ),
         ]
     };
@@ -55,11 +55,11 @@ macro_rules! syscall_results {
             places!(Fexit, $($name),+),
             places!(Kretprobe, $($name),+),
             $crate::hook::Hook::All(&[
-                $($crate::hook::Hook::Record("syscalls", concat!("sys_exit_", $name), &[("ret", 16)]),)+
+                $($crate::hook::Hook::Record(concat!("syscalls/sys_exit_", $name), &[("ret", 16)]),)+
             ]),
             // On 32-bit kernels.
             $crate::hook::Hook::All(&[
-                $($crate::hook::Hook::Record("syscalls", concat!("sys_exit_", $name), &[("ret", 12)]),)+
+                $($crate::hook::Hook::Record(concat!("syscalls/sys_exit_", $name), &[("ret", 12)]),)+
             ]),
         ]
     };

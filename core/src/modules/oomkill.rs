@@ -25,7 +25,7 @@ const PROBES: &[Probe] = &[Probe {
     slots: &[KILL],
     mode: Mode::Entry,
     // The tracepoint is of v4.14.
-    hooks: &[RawTracepoint("mark_victim"), Tracepoint("oom", "mark_victim"), Kprobe("oom_kill_process")],
+    hooks: &[RawTracepoint("mark_victim"), Tracepoint("oom/mark_victim"), Kprobe("oom_kill_process")],
 }];
 
 const CHARTS: &[Chart] = &[Chart {

@@ -38,13 +38,13 @@ const PROBES: &[Probe] = &[
         slots: &[PROCESS, THREAD],
         mode: Mode::Entry,
         // The clone flags, which tell a thread from a process, are the second argument on every kernel from el7 to 7.3.
-        hooks: &[RawTracepoint("task_newtask"), Record("task", "task_newtask", &[("clone_flags", 32)])],
+        hooks: &[RawTracepoint("task_newtask"), Record("task/task_newtask", &[("clone_flags", 32)])],
     },
     Probe {
         event: "exec",
         slots: &[EXEC],
         mode: Mode::Entry,
-        hooks: &[RawTracepoint("sched_process_exec"), Tracepoint("sched", "sched_process_exec")],
+        hooks: &[RawTracepoint("sched_process_exec"), Tracepoint("sched/sched_process_exec")],
     },
     Probe {
         event: "exit",
@@ -54,7 +54,7 @@ const PROBES: &[Probe] = &[
             Fentry("do_exit"),
             RawTracepoint("sched_process_exit"),
             Kprobe("do_exit"),
-            Tracepoint("sched", "sched_process_exit"),
+            Tracepoint("sched/sched_process_exit"),
         ],
     },
     Probe {
@@ -66,7 +66,7 @@ const PROBES: &[Probe] = &[
             Fentry("release_task"),
             Kprobe("release_task"),
             RawTracepoint("sched_process_free"),
-            Tracepoint("sched", "sched_process_free"),
+            Tracepoint("sched/sched_process_free"),
         ],
     },
     // Whether a process or a thread is asked for stands in the arguments, whether there will be one in the result.

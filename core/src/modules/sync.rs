@@ -49,7 +49,7 @@ const PROBES: &[Probe] = &[
             Kprobe("__arm64_sys_sync"),
             Kprobe("__riscv_sys_sync"),
             Kprobe("sys_sync"),
-            Tracepoint("syscalls", "sys_enter_sync"),
+            Tracepoint("syscalls/sys_enter_sync"),
         ],
     ),
     probe("syncfs", &[SYNCFS], syscalls!("syncfs")),

@@ -38,14 +38,14 @@ pub(super) const MODULE: Module = Module {
 /// The same field of the exit records of system calls: those that read, or those that write.
 macro_rules! ends {
     ($at:literal: $($name:literal),+) => {
-        All(&[$(Record("syscalls", concat!("sys_exit_", $name), &[("ret", $at)])),+])
+        All(&[$(Record(concat!("syscalls/sys_exit_", $name), &[("ret", $at)])),+])
     };
 }
 
 /// The entries of system calls.
 macro_rules! begins {
     ($($name:literal),+) => {
-        All(&[$(Tracepoint("syscalls", concat!("sys_enter_", $name))),+])
+        All(&[$(Tracepoint(concat!("syscalls/sys_enter_", $name))),+])
     };
 }
 

@@ -78,9 +78,7 @@ impl Bare {
             Hook::Fentry(_) | Hook::Fexit(_) | Hook::FexitResult(_) => raw_tracepoint("", &program),
             Hook::Kprobe(name) => perf(kprobe(name, false)?, &program),
             Hook::Kretprobe(name) => perf(kprobe(name, true)?, &program),
-            Hook::Tracepoint(category, name) | Hook::Record(category, name, _) => {
-                perf(tracepoint(category, name)?, &program)
-            }
+            Hook::Tracepoint(place) | Hook::Record(place, _) => perf(tracepoint(place)?, &program),
             Hook::All(_) | Hook::Syscalls(..) => Err(Error::other("several places")),
         }?;
         Ok(Self { program, _link: link })
@@ -131,13 +129,13 @@ fn number(path: &str) -> Result<u64> {
     fs::read_to_string(path)?.trim().parse().map_err(Error::other)
 }
 
-fn tracepoint(category: &str, name: &str) -> Result<File> {
-    open_event(&tracepoint_event(category, name)?, -1, 0)
+fn tracepoint(place: &str) -> Result<File> {
+    open_event(&tracepoint_event(place)?, -1, 0)
 }
 
-fn tracepoint_event(category: &str, name: &str) -> Result<Event> {
+fn tracepoint_event(place: &str) -> Result<Event> {
     // PERF_TYPE_TRACEPOINT.
-    Ok(event(2, number(&format!("/sys/kernel/tracing/events/{category}/{name}/id"))?))
+    Ok(event(2, number(&format!("/sys/kernel/tracing/events/{place}/id"))?))
 }
 
 fn kprobe(name: &str, at_return: bool) -> Result<File> {
@@ -166,7 +164,7 @@ pub struct Calls(File);
 
 impl Calls {
     pub fn of(pid: u32) -> Result<Self> {
-        open_event(&tracepoint_event("raw_syscalls", "sys_enter")?, c_long::from(pid), -1).map(Self)
+        open_event(&tracepoint_event("raw_syscalls/sys_enter")?, c_long::from(pid), -1).map(Self)
     }
 
     pub fn count(&self) -> Result<u64> {
