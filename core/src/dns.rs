@@ -68,7 +68,7 @@ impl Answer<'_> {
         let (kind, class, length) = (number(0)?, number(2)?, number(8)?);
         let (data, rest) = rest.split_at_checked(length.into())?;
         self.rest = rest;
-        Some(((kind, class) == (self.kind as u16, INTERNET)).then(|| address(data)).flatten())
+        Some(((kind, class) == (self.kind as u16, INTERNET)).then(|| address(self.kind, data)).flatten())
     }
 }
 
@@ -99,9 +99,12 @@ fn skip_name(mut rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-fn address(data: &[u8]) -> Option<IpAddr> {
-    let four = <[u8; 4]>::try_from(data).map(Ipv4Addr::from).map(IpAddr::from);
-    four.or_else(|_| <[u8; 16]>::try_from(data).map(Ipv6Addr::from).map(IpAddr::from)).ok()
+/// An address of the asked kind; one of another length is none.
+fn address(kind: Kind, data: &[u8]) -> Option<IpAddr> {
+    match kind {
+        Kind::Four => <[u8; 4]>::try_from(data).map(Ipv4Addr::from).map(IpAddr::from).ok(),
+        Kind::Sixteen => <[u8; 16]>::try_from(data).map(Ipv6Addr::from).map(IpAddr::from).ok(),
+    }
 }
 
 /// The addresses that a hosts file has for a name.
@@ -170,6 +173,10 @@ mod tests {
         let mut sixteen = [0; 16];
         sixteen[15] = 1;
         assert_eq!(all(&told(&ours, 0x80, &sixteen), Kind::Sixteen), Some(vec![one]));
+        let mut short = told(&ours, 0x80, &[10, 0, 0, 7]);
+        let at = short.len() - 4 - 9;
+        assert_eq!(std::mem::replace(&mut short[at], Kind::Sixteen as u8), 1);
+        assert_eq!(all(&short, Kind::Sixteen), Some(vec![]), "four bytes for an address of sixteen");
         assert_eq!(all(&told(&ours, 0x83, &[10, 0, 0, 7]), Kind::Four), None, "no such name");
         let other = told(&asked("other.lan", Kind::Four).unwrap(), 0x80, &[10, 0, 0, 7]);
         assert_eq!(all(&other, Kind::Four), None, "an answer to another question");
