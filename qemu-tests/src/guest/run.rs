@@ -53,16 +53,16 @@ impl Run {
             }
         }
         symbols::release();
-        if self.only.is_empty() || self.only.iter().any(|name| name == "apps") {
+        if self.wants("apps") {
             self.apps();
         }
-        if self.only.is_empty() || self.only.iter().any(|name| name == "sandbox") {
+        if self.wants("sandbox") {
             self.confined();
         }
         if self.only.iter().any(|name| name == "leaving") {
             self.leaving();
         }
-        if self.only.is_empty() {
+        if self.wants("faults") {
             self.stream();
             self.faults();
         }

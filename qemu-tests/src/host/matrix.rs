@@ -19,6 +19,12 @@ impl Kernel {
         self.flags.iter().any(|f| f == flag)
     }
 
+    /// The modules that are tested on it, where these are not all.
+    pub fn only(&self) -> Vec<String> {
+        let lists = self.flags.iter().filter_map(|flag| flag.strip_prefix("only="));
+        lists.flat_map(|list| list.split(',')).map(str::to_owned).collect()
+    }
+
     /// The number of a flag `key=N`.
     pub fn number(&self, key: &str) -> Option<u32> {
         self.flags.iter().find_map(|f| f.strip_prefix(key)?.strip_prefix('=')?.parse().ok())
@@ -67,6 +73,8 @@ mod tests {
         let kernel = parse_line("k amd64 s p* cpus=4 optional").unwrap();
         assert_eq!((kernel.number("cpus"), kernel.number("maxcpus")), (Some(4), None));
         assert!(kernel.has("optional") && !kernel.has("option"));
+        assert!(kernel.only().is_empty());
+        assert_eq!(parse_line("k amd64 s p* only=a,b").unwrap().only(), ["a", "b"]);
     }
 
     #[test]

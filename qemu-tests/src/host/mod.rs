@@ -217,7 +217,8 @@ fn boot(args: &Args, kernel: &Kernel, image: &Image, binaries: &Binaries) -> Vec
 
 /// What the guest is told, a word and its value a line.
 fn orders(args: &Args, kernel: &Kernel) -> String {
-    let only = args.only.iter().map(|module| format!("only {module}\n"));
+    let only = if args.only.is_empty() { kernel.only() } else { args.only.clone() };
+    let only = only.into_iter().map(|module| format!("only {module}\n"));
     let flags = kernel.flags.iter().map(|flag| format!("flag {flag}\n"));
     let cost = args.cost.then(|| "flag cost\n".to_owned());
     let show = args.show.is_some().then(|| format!("flag show={}\n", args.seconds));
