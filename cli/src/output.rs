@@ -13,25 +13,29 @@ use ufmt::uWrite;
 /// 300 kB in the tick that declares them). What is not written to is not resident.
 pub const PAGE: usize = 1024 * 1024;
 
-/// What is sent at once: text that never grows past its first allocation, of which only what is written to is resident.
+/// What is sent at once: text in memory of a fixed size, of which only what is written to is resident.
 #[derive(Debug)]
-pub struct Page(String);
+pub struct Page {
+    bytes: Box<[u8]>,
+    length: usize,
+}
 
 impl Default for Page {
     fn default() -> Self {
-        Self(String::with_capacity(PAGE))
+        Self { bytes: vec![0; PAGE].into_boxed_slice(), length: 0 }
     }
 }
 
 impl Page {
     /// Forgets the text.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.length = 0;
     }
 
     /// The text.
     pub fn text(&self) -> &str {
-        &self.0
+        // Whole texts are written and nothing else, so that it is one.
+        str::from_utf8(self.bytes.get(..self.length).unwrap_or_default()).unwrap_or_default()
     }
 }
 
@@ -43,10 +47,10 @@ impl uWrite for Page {
     type Error = Full;
 
     fn write_str(&mut self, text: &str) -> Result<(), Full> {
-        if text.len() > self.0.capacity() - self.0.len() {
-            return Err(Full);
-        }
-        self.0.push_str(text);
+        // A String would look after its capacity, which takes longer than the copying: most texts are short.
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(Full)?.copy_from_slice(text.as_bytes());
+        self.length = end;
         Ok(())
     }
 }
@@ -122,7 +126,7 @@ mod tests {
         assert_eq!(page.write_str(&half), Ok(()));
         assert_eq!(page.write_str(&half), Ok(()));
         assert_eq!(page.write_str("y"), Err(Full));
-        assert_eq!((page.text().len(), page.0.capacity()), (PAGE, PAGE));
+        assert_eq!((page.text().len(), page.bytes.len()), (PAGE, PAGE));
         page.clear();
         assert_eq!(page.write_str("y"), Ok(()));
         assert_eq!(page.text(), "y");

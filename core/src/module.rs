@@ -40,7 +40,7 @@ pub struct Module {
 
 /// A set of slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slots(u128);
+pub struct Slots([u64; MAX_SLOTS / 64]);
 
 /// How much of a module is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct Extent {
 impl Extent {
     /// All of it, in a mode.
     pub const fn whole(mode: Mode) -> Self {
-        Self { mode, without: Slots(0) }
+        Self { mode, without: Slots([0; MAX_SLOTS / 64]) }
     }
 
     /// Whether a probe is wanted.
@@ -66,18 +66,20 @@ impl Extent {
 
 impl Slots {
     /// The set without `slot`.
-    pub const fn without(self, slot: usize) -> Self {
-        Self(self.0 & !(1u128 << (slot % MAX_SLOTS)))
+    pub const fn without(mut self, slot: usize) -> Self {
+        self.0[slot % MAX_SLOTS / 64] &= !(1 << (slot % 64));
+        self
     }
 
     /// The set with `slot` in it too.
-    pub const fn with(self, slot: usize) -> Self {
-        Self(self.0 | 1u128 << (slot % MAX_SLOTS))
+    pub const fn with(mut self, slot: usize) -> Self {
+        self.0[slot % MAX_SLOTS / 64] |= 1 << (slot % 64);
+        self
     }
 
     /// Whether `slot` is in it.
     pub const fn contains(self, slot: usize) -> bool {
-        slot < MAX_SLOTS && self.0 >> slot & 1 == 1
+        slot < MAX_SLOTS && self.0[slot / 64] >> (slot % 64) & 1 == 1
     }
 
     /// Whether all of `slots` are in it.
@@ -95,7 +97,8 @@ impl Module {
             let set = if attached(place) { &mut fed } else { &mut starved };
             *set = probe.slots.iter().fold(*set, |set, slot| set.with(*slot));
         }
-        Slots(fed.0 & !starved.0)
+        let ([a, b], [without_a, without_b]) = (fed.0, starved.0);
+        Slots([a & !without_a, b & !without_b])
     }
 
     /// Bytes of kernel memory that its maps take on a machine of so many possible CPUs, where tables are smaller by so
