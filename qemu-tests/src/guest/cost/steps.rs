@@ -11,26 +11,26 @@ pub struct Steps(libc::pid_t);
 impl Steps {
     pub fn of(pid: u32) -> Result<Self> {
         let pid = pid as libc::pid_t;
-        request(libc::PTRACE_SEIZE, pid)?;
-        request(libc::PTRACE_INTERRUPT, pid)?;
+        request(libc::PTRACE_SEIZE as i32, pid)?;
+        request(libc::PTRACE_INTERRUPT as i32, pid)?;
         stopped(pid)?;
         Ok(Self(pid))
     }
 
     /// Goes on by one instruction; a system call counts as one, and takes as long as it takes.
     pub fn step(&self) -> Result<()> {
-        request(libc::PTRACE_SINGLESTEP, self.0)?;
+        request(libc::PTRACE_SINGLESTEP as i32, self.0)?;
         stopped(self.0)
     }
 }
 
 impl Drop for Steps {
     fn drop(&mut self) {
-        let _ = request(libc::PTRACE_DETACH, self.0);
+        let _ = request(libc::PTRACE_DETACH as i32, self.0);
     }
 }
 
-fn request(request: libc::c_uint, pid: libc::pid_t) -> Result<()> {
+fn request(request: i32, pid: libc::pid_t) -> Result<()> {
     let none = ptr::null_mut::<u8>();
     // SAFETY: none of these requests takes or gives memory.
     match unsafe { libc::ptrace(request as _, pid, none, none) } {
