@@ -18,6 +18,14 @@ COUNTERS(apps)
 #define CLONE_FLAGS FIELD(__u64, 32)
 #endif
 
+// Gives an entry the name and the cgroup of the current task, which lives.
+static __always_inline void take_on_current(struct process_entry *entry) {
+    struct process_name name;
+    bpf_get_current_comm(&name, sizeof(name));
+    entry->cgroup = bpf_get_current_cgroup_id();
+    entry->name = name;
+}
+
 // In the forking process, before the new one runs. Its id may be that of one that ended and is still in the
 // table.
 PROGRAM_OF(born, tp) {
@@ -30,15 +38,13 @@ PROGRAM_OF(born, tp) {
     struct process_entry *entry = entry_of(id);
     if (!entry) {
         enter(id, parent);
-        return 0;
+        entry = entry_of(id);
+    } else {
+        entry->parent = parent;
+        take_on_current(entry);
     }
-    __u64 name[2];
-    bpf_get_current_comm(name, sizeof(name));
-    entry->parent = parent;
-    entry->cgroup = bpf_get_current_cgroup_id();
-    entry->name[0] = name[0];
-    entry->name[1] = name[1];
-    entry->ended = 0;
+    if (entry)
+        mark(entry, id);
     return 0;
 }
 
@@ -46,15 +52,17 @@ PROGRAM_OF(born, tp) {
 // look at.
 static __always_inline int rename(const void *text) {
     struct apps *all = counters();
-    __u64 id = bpf_get_current_pid_tgid(), name[2];
+    __u64 id = bpf_get_current_pid_tgid();
+    struct process_name name = {};
     if (!all || (__u32)id != id >> 32)
         return 0;
-    struct process_entry *entry = entry_of(id >> 32);
-    if (!entry || bpf_probe_read_kernel(name, sizeof(name), text))
+    id >>= 32;
+    struct process_entry *entry = entry_of(id);
+    if (!entry || bpf_probe_read_kernel(&name, LONGEST_NAME, text))
         return 0;
     entry->cgroup = bpf_get_current_cgroup_id();
-    entry->name[0] = name[0];
-    entry->name[1] = name[1];
+    entry->name = name;
+    mark(entry, id);
     ADD(all->named, 1);
     return 0;
 }
@@ -80,9 +88,15 @@ PROGRAM(ended) {
     if (!all || (__u32)id != id >> 32)
         return 0;
     ADD(all->ended, 1);
-    struct process_entry *entry = entry_of(id >> 32);
-    if (entry)
-        entry->ended = 1;
+    id >>= 32;
+    struct process_entry *entry = entry_of(id);
+    if (!entry)
+        return 0;
+    // Another has made the entry, and knew no more than the id.
+    if (!BYTES(entry->name)[0])
+        take_on_current(entry);
+    BYTES(entry->name)[ENDED] = 1;
+    mark(entry, id);
     return 0;
 }
 

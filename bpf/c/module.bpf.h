@@ -44,18 +44,40 @@
 // Adds to one counter, of `all`, of this CPU. Atomic, since the program may be interrupted between its read and its write.
 #define ADD_HERE(counter, amount) __sync_fetch_and_add(&(counter), (amount))
 
+// Adds to two counters, of `all`, amounts of which either may be zero.
+#define ADD_BOTH_HERE(one, amount, other, other_amount)                                                      \
+    ({                                                                                                       \
+        if (amount)                                                                                          \
+            ADD_HERE(one, amount);                                                                           \
+        if (other_amount)                                                                                    \
+            ADD_HERE(other, other_amount);                                                                   \
+    })
+
 #ifdef ATTRIBUTE
-// The same, and books it on the current process under the same number, counted from PLACE.
+#define SLOT(counter) ((__u64 *)&(counter) - (__u64 *)all)
+// The same, and books it on the current process under the same number, counted from PLACE. The second form looks for the
+// process once.
 #define ADD(counter, amount)                                                                                 \
     ({                                                                                                       \
         __u64 _amount = (amount);                                                                            \
-        __u64 _slot = (__u64 *)&(counter) - (__u64 *)all;                                                    \
         ADD_HERE(counter, _amount);                                                                          \
-        if (_slot < SHARED_SLOTS)                                                                            \
-            attribute(PLACE + _slot, _amount);                                                               \
+        struct process_entry *_mine = SLOT(counter) < SHARED_SLOTS ? current_entry() : NULL;                 \
+        if (_mine)                                                                                           \
+            book(_mine, PLACE + SLOT(counter), _amount);                                                     \
+    })
+#define ADD_BOTH(one, amount, other, other_amount)                                                           \
+    ({                                                                                                       \
+        __u64 _amount = (amount), _other_amount = (other_amount);                                            \
+        ADD_BOTH_HERE(one, _amount, other, _other_amount);                                                   \
+        struct process_entry *_mine = current_entry();                                                       \
+        if (_mine) {                                                                                         \
+            book(_mine, PLACE + SLOT(one), _amount);                                                         \
+            book(_mine, PLACE + SLOT(other), _other_amount);                                                 \
+        }                                                                                                    \
     })
 #else
-#define ADD(counter, amount) ADD_HERE(counter, amount)
+#define ADD(counter, amount)                       ADD_HERE(counter, amount)
+#define ADD_BOTH(one, amount, other, other_amount) ADD_BOTH_HERE(one, amount, other, other_amount)
 #endif
 
 // Declares the map in which the loader tells where kernel structures have the members of the row, in bytes, and its

@@ -19,10 +19,8 @@ static __always_inline int new_task(__u64 flags) {
     struct process *all = counters();
     if (!all)
         return 0;
-    if (flags & CLONE_THREAD)
-        ADD(all->thread, 1);
-    else
-        ADD(all->process, 1);
+    int is_thread = !!(flags & CLONE_THREAD);
+    ADD_BOTH(all->thread, is_thread, all->process, !is_thread);
     return 0;
 }
 
@@ -38,9 +36,7 @@ PROGRAM(exit) {
     __u64 id = bpf_get_current_pid_tgid();
     if (!all)
         return 0;
-    ADD(all->exit, 1);
-    if ((__u32)id == id >> 32)
-        ADD(all->exit_process, 1);
+    ADD_BOTH(all->exit, 1, all->exit_process, (__u32)id == id >> 32);
     return 0;
 }
 
@@ -88,10 +84,8 @@ AT_RETURN(clone_error) {
         bpf_map_delete_elem(&clones, &thread);
     if (!all || (int)result >= 0)
         return 0;
-    if (flags & CLONE_THREAD)
-        ADD(all->thread_error, 1);
-    else
-        ADD(all->process_error, 1);
+    int is_thread = !!(flags & CLONE_THREAD);
+    ADD_BOTH(all->thread_error, is_thread, all->process_error, !is_thread);
     return 0;
 }
 

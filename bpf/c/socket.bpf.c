@@ -4,22 +4,23 @@
 #include "kernel.bpf.h"
 
 struct socket {
-    __u64 accepted;
     __u64 connect_v4;
     __u64 connect_v6;
     __u64 received;
     __u64 received_bytes;
-    __u64 receive_error;
     __u64 sent;
     __u64 sent_bytes;
+    __u64 udp_received;
+    __u64 udp_received_bytes;
+    __u64 udp_sent;
+    __u64 udp_sent_bytes;
+    // What follows is not counted by processes.
+    __u64 accepted;
+    __u64 receive_error;
     __u64 send_error;
     __u64 close;
     __u64 retransmit;
-    __u64 udp_received;
-    __u64 udp_received_bytes;
     __u64 udp_receive_error;
-    __u64 udp_sent;
-    __u64 udp_sent_bytes;
     __u64 udp_send_error;
 };
 COUNTERS(socket)
@@ -83,8 +84,7 @@ static __always_inline int received_bytes(int bytes) {
     struct socket *all = counters();
     if (!all || bytes <= 0)
         return 0;
-    ADD(all->received, 1);
-    ADD(all->received_bytes, bytes);
+    ADD_BOTH(all->received, 1, all->received_bytes, bytes);
     return 0;
 }
 
@@ -111,9 +111,7 @@ static __always_inline int sent_bytes(int bytes) {
     struct socket *all = counters();
     if (!all)
         return 0;
-    ADD(all->sent, 1);
-    if (bytes > 0)
-        ADD(all->sent_bytes, bytes);
+    ADD_BOTH(all->sent, 1, all->sent_bytes, bytes > 0 ? bytes : 0);
     return 0;
 }
 
@@ -141,8 +139,7 @@ static __always_inline int udp_received_bytes(int bytes) {
     struct socket *all = counters();
     if (!all || bytes < 0)
         return 0;
-    ADD(all->udp_received, 1);
-    ADD(all->udp_received_bytes, bytes);
+    ADD_BOTH(all->udp_received, 1, all->udp_received_bytes, bytes);
     return 0;
 }
 
@@ -167,9 +164,7 @@ static __always_inline int udp_sent_bytes(__u64 bytes) {
     struct socket *all = counters();
     if (!all)
         return 0;
-    ADD(all->udp_sent, 1);
-    if (bytes <= MOST_BYTES)
-        ADD(all->udp_sent_bytes, bytes);
+    ADD_BOTH(all->udp_sent, 1, all->udp_sent_bytes, bytes <= MOST_BYTES ? bytes : 0);
     return 0;
 }
 

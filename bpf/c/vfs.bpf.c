@@ -29,24 +29,18 @@ COUNT(create)
 // A result is bytes, 0 at the end of a file, or an error below 0; no call moves more than INT_MAX bytes.
 AT_RETURN(has_read) {
     struct vfs *all = counters();
-    if (!all)
-        return 0;
-    if ((int)result > 0)
-        ADD(all->read_bytes, (int)result);
-    if ((int)result < 0)
-        ADD(all->read_error, 1);
+    int bytes = (int)result;
+    if (all && bytes)
+        ADD_BOTH(all->read_bytes, bytes > 0 ? bytes : 0, all->read_error, bytes < 0);
     return 0;
 }
 AT_SYSCALL_EXIT(has_read)
 
 AT_RETURN(has_written) {
     struct vfs *all = counters();
-    if (!all)
-        return 0;
-    if ((int)result > 0)
-        ADD(all->write_bytes, (int)result);
-    if ((int)result < 0)
-        ADD(all->write_error, 1);
+    int bytes = (int)result;
+    if (all && bytes)
+        ADD_BOTH(all->write_bytes, bytes > 0 ? bytes : 0, all->write_error, bytes < 0);
     return 0;
 }
 AT_SYSCALL_EXIT(has_written)

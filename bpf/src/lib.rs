@@ -7,6 +7,7 @@ pub mod object;
 pub mod packed;
 pub mod processes;
 pub mod programs;
+pub mod reader;
 pub mod sandbox;
 pub mod starts;
 pub mod symbols;

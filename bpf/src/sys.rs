@@ -205,7 +205,16 @@ pub fn read_batch(
     keys: &mut [u64],
     values: &mut [u64],
 ) -> Result<usize, Errno> {
-    batch(map, words, None, keys, values).map(|(count, _)| count)
+    batch(map, words, None, keys, values, Batch::Read).map(|(count, _)| count)
+}
+
+/// What becomes of the keys that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Batch {
+    /// They stay.
+    Read,
+    /// They are taken out.
+    Take,
 }
 
 /// Reads a part of such a map, from a position or from the beginning; returns how many keys there were, at most as many
@@ -216,7 +225,12 @@ pub fn batch(
     position: Option<u32>,
     keys: &mut [u64],
     values: &mut [u64],
+    what: Batch,
 ) -> Result<(usize, Option<u32>), Errno> {
+    let call = match what {
+        Batch::Read => raw::bpf_map_lookup_batch,
+        Batch::Take => raw::bpf_map_lookup_and_delete_batch,
+    };
     let room = keys.len().min(values.len().checked_div(words).unwrap_or(0));
     let mut count = u32::try_from(room).unwrap_or(u32::MAX);
     let (mut from, mut next) = (position.unwrap_or(0), 0u32);
@@ -224,7 +238,7 @@ pub fn batch(
     // SAFETY: the kernel writes at most `count` keys of 8 bytes and values of `words` × 8 bytes, for which there is room,
     // and a position of 4 bytes; null for the first position means the beginning, and null options are allowed.
     let result = checked(unsafe {
-        raw::bpf_map_lookup_batch(
+        call(
             map.as_raw_fd(),
             from.cast(),
             (&raw mut next).cast(),
@@ -251,6 +265,22 @@ pub fn create_hash(name: &CStr, words: usize, entries: usize) -> Result<OwnedFd,
     owned(unsafe {
         raw::bpf_map_create(raw::BPF_MAP_TYPE_HASH, name.as_ptr(), 8, value, entries, std::ptr::null())
     })
+}
+
+/// Makes an array of two 64-bit words.
+pub fn create_pair(name: &CStr) -> Result<OwnedFd, Errno> {
+    // SAFETY: a C string, numbers, and null options, which are allowed.
+    owned(unsafe { raw::bpf_map_create(raw::BPF_MAP_TYPE_ARRAY, name.as_ptr(), 4, 8, 2, std::ptr::null()) })
+}
+
+/// The second word of such an array.
+pub fn second(map: BorrowedFd<'_>) -> Result<u64, Errno> {
+    let (second, mut value) = (1u32, 0u64);
+    // SAFETY: key and value live through the call and have the sizes of the map's.
+    checked(unsafe {
+        raw::bpf_map_lookup_elem(map.as_raw_fd(), (&raw const second).cast(), (&raw mut value).cast())
+    })
+    .map(|_| value)
 }
 
 /// Writes the value of `key`, which has as many words as those of the map.
@@ -285,7 +315,7 @@ pub fn look_up(map: BorrowedFd<'_>, key: u64, value: &mut [u64]) -> Result<(), E
     .map(drop)
 }
 
-/// Writes the one value of an array of as many words as `value` has.
+/// Writes the first value of an array of as many words as `value` has.
 pub fn write(map: BorrowedFd<'_>, value: &[u64]) -> Result<(), Errno> {
     let first: u32 = 0;
     // SAFETY: key and value live through the call, and the caller gives a value of the map's size.

@@ -93,7 +93,9 @@ fn the_other_maps_are_those_of_the_row() {
         if name.ends_with("apps") {
             let expected = (MapType::Hash, 1, 8, 8 * share::words(MODULES) as u32);
             assert_eq!(shape(&object, "processes"), expected, "{name}");
-            planned.insert("processes".to_owned());
+            assert_eq!(shape(&object, "marked"), (MapType::Hash, 1, 8, 8), "{name}");
+            assert_eq!(shape(&object, "rounds"), (MapType::Array, 2, 4, 8), "{name}");
+            planned.extend(["processes", "marked", "rounds"].map(str::to_owned));
         }
         for keep in module.keeps {
             let (name, expected) = match *keep {

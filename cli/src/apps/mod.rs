@@ -12,13 +12,14 @@ use cgroups::{Cgroups, MOST, Stage};
 use draw::Face;
 use kmote_bpf::kernel::Kernel;
 use kmote_bpf::object::{Attached, Error, Phase, prepare_refusal};
-use kmote_bpf::processes::{Buffers, Processes};
+use kmote_bpf::processes::Processes;
+use kmote_bpf::reader::Reader;
 use kmote_core::apps::account::{self, Account, Booked};
 use kmote_core::apps::cgroup::Kind;
 use kmote_core::apps::groups::{BUILT_IN, Faults, Groups, MAX_GROUPS};
 use kmote_core::apps::known::Known;
 use kmote_core::apps::ledger::Ledger;
-use kmote_core::apps::life::LIFE;
+use kmote_core::apps::life::{self, LIFE};
 use kmote_core::chart::Mode;
 use kmote_core::hook::Refusal;
 use kmote_core::memory;
@@ -30,6 +31,11 @@ use std::rc::Rc;
 
 /// Bytes of kernel memory for the table of processes, whatever the number of CPUs.
 pub const BUDGET: u64 = 4 << 20;
+
+/// How many processes are looked after in a read, in case the end of one was not seen.
+const PATROL: usize = 8;
+/// In how many reads all are, where no end is seen.
+const READS_A_ROUND: usize = 64;
 
 /// What is asked for of groups.
 #[derive(Clone, Debug)]
@@ -85,7 +91,7 @@ struct Drawn {
 pub struct Apps {
     processes: Rc<Processes>,
     proc: Proc,
-    buffers: Buffers,
+    reader: Reader,
     ledger: Ledger<'static>,
     booked: Vec<Booked>,
     drawn: Vec<Drawn>,
@@ -95,6 +101,8 @@ pub struct Apps {
     moments: [Vec<u64>; 2],
     update_every: u32,
     cpus: usize,
+    /// How many processes are looked after in a read, whether they have done anything or not.
+    patrol: usize,
     /// The next group to be sent.
     next: usize,
     /// Whether the last read failed, so that a lasting fault is said once.
@@ -116,7 +124,9 @@ impl Apps {
         attached: impl Iterator<Item = (&'a Attached, Mode)>,
     ) -> Box<Self> {
         let (mut booked, mut drawn, mut first) = (Vec::new(), Vec::new(), 0);
+        let mut ends = false;
         for (attached, mode) in attached {
+            ends |= attached.module.name == LIFE.name && attached.live.contains(life::ENDED);
             let Some(place) = share::place(MODULES, attached.module.name) else { continue };
             let one = Booked { module: attached.module, place, live: attached.live };
             for share in one.module.shares {
@@ -144,7 +154,8 @@ impl Apps {
         proc.cgroups =
             asked.cgroups.then(|| Box::new(Cgroups::new(kernel.prefix(), processes.notes_cgroups())));
         Box::new(Self {
-            buffers: processes.buffers(),
+            reader: processes.reader(),
+            patrol: if ends { PATROL } else { places.div_ceil(READS_A_ROUND) },
             moments: [if asked.apps { MAX_GROUPS } else { 0 }, drawn_cgroups]
                 .map(|groups| vec![0; groups * drawn.len()]),
             proc,
@@ -186,7 +197,7 @@ impl Apps {
     /// Bytes of kernel memory that the table takes, and how many processes it holds.
     pub fn table(&self) -> (u64, usize) {
         let (words, capacity) = (self.processes.words, self.processes.capacity);
-        (memory::hash(1 + words, capacity, self.cpus), capacity - 1)
+        (memory::processes(1 + words, capacity, self.cpus), capacity - 1)
     }
 
     /// Forgets what was sent, and when.
@@ -201,9 +212,14 @@ impl Apps {
 
     /// Reads the table. If it cannot be read, the groups keep their values, and `complain` hears of it once.
     pub fn read(&mut self, complain: impl FnOnce(&Error)) {
-        let Self { processes, proc, buffers, ledger, .. } = self;
+        let Self { processes, proc, reader, ledger, .. } = self;
         ledger.begin();
-        let read = processes.walk(buffers, |id, entry| ledger.take(id, entry, proc));
+        let read = processes.read(reader, |id, entry| ledger.take(id, entry, proc));
+        for _ in 0..self.patrol {
+            if let Some(id) = ledger.turn() {
+                processes.read_one(reader, id, |entry| ledger.look_after(id, entry, proc));
+            }
+        }
         ledger.apps.settle(&self.booked);
         ledger.cgroups.settle(&self.booked);
         if let Some(cgroups) = &mut proc.cgroups {

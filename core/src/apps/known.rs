@@ -55,17 +55,33 @@ pub struct Known<'a> {
     width: usize,
     used: usize,
     free: u32,
+    length: usize,
 }
 
 impl<'a> Known<'a> {
     /// Nobody yet, with room for as many as `places`, of `width` counters each. `index` is a power of two and longer.
     pub fn new(index: &'a mut [u32], places: &'a mut [Place], counters: &'a mut [u64], width: usize) -> Self {
-        Self { index, places, counters, width, used: 0, free: 0 }
+        Self { index, places, counters, width, used: 0, free: 0, length: 0 }
     }
 
     /// How long an index for so many places must be.
     pub const fn index_length(places: usize) -> usize {
         (places * 2).next_power_of_two()
+    }
+
+    /// How many processes are known.
+    pub const fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether none is.
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// How many places were ever taken: beyond them is nobody.
+    pub const fn used(&self) -> usize {
+        self.used
     }
 
     fn home(&self, id: u32) -> usize {
@@ -133,6 +149,7 @@ impl<'a> Known<'a> {
         self.set(place, process);
         self.counters(place).fill(0);
         *self.index.get_mut(spot)? = u32::try_from(place + 1).ok()?;
+        self.length += 1;
         Some(place)
     }
 
@@ -146,6 +163,7 @@ impl<'a> Known<'a> {
             *next = self.free.into();
         }
         self.free = u32::try_from(place + 1).unwrap_or(0);
+        self.length = self.length.saturating_sub(1);
         // What stands behind the hole and could not stand nearer its home moves up into it.
         let mut at = hole;
         loop {
@@ -197,6 +215,7 @@ mod tests {
                 }
                 _ => {}
             }
+            assert_eq!(known.len(), model.len());
             for (id, expected) in &model {
                 let place = known.find(*id).unwrap();
                 assert_eq!((known.get(place).unwrap().id, known.counters(place)[0]), (*id, *expected));

@@ -11,14 +11,13 @@ use crate::delta::between;
 pub const NO_ROOM: u32 = u32::MAX;
 /// How far up the parents a group is looked for.
 const GENERATIONS: u32 = 32;
-/// Every how many reads a process that does nothing is looked for, in case its end was not seen.
-const PATROL: u64 = 64;
-
 /// What becomes of an entry that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It stays.
-    Keep,
+    /// It stays, and is not looked at before it is marked again.
+    Rest,
+    /// It stays, and is to be looked at in the next read too.
+    Watch,
     /// Its process is no more and all of it was read.
     Remove,
 }
@@ -46,13 +45,14 @@ pub struct Ledger<'a> {
     pub apps: Account<'a>,
     /// What cgroups have done.
     pub cgroups: Account<'a>,
-    reads: u64,
+    /// The place of the process that is looked after next.
+    turn: usize,
 }
 
 impl<'a> Ledger<'a> {
     /// A ledger in which nobody is known.
     pub fn new(groups: Groups<'a>, known: Known<'a>, apps: Account<'a>, cgroups: Account<'a>) -> Self {
-        Self { groups, known, apps, cgroups, reads: 0 }
+        Self { groups, known, apps, cgroups, turn: 0 }
     }
 
     /// The groups.
@@ -62,7 +62,6 @@ impl<'a> Ledger<'a> {
 
     /// Begins a read of the table.
     pub fn begin(&mut self) {
-        self.reads += 1;
         self.apps.begin();
         self.cgroups.begin();
     }
@@ -72,23 +71,44 @@ impl<'a> Ledger<'a> {
     /// A process adds what it has done more to the group that it was in until now. One that has ended may go once a read
     /// has found it ended and the next has found nothing more: the last of its work is done after its end is noted.
     pub fn take(&mut self, id: u32, entry: &[u64], source: &mut impl Source) -> Fate {
-        let Some((header, counters)) = Header::parse(entry) else { return Fate::Keep };
+        let Some((header, counters)) = Header::parse(entry) else { return Fate::Watch };
         let place = self.known.find(id).or_else(|| self.meet(id, &header, source, GENERATIONS));
-        let Some(place) = place else { return Fate::Keep };
+        let Some(place) = place else { return Fate::Watch };
         let changed = self.book(place, counters);
         self.follow(place, &header, source);
-        let at_turn = !changed && self.reads.wrapping_add(id.into()) % PATROL == 0;
-        let ended = id != NO_ROOM && (header.ended || (at_turn && !source.lives(id)));
-        let Some(process) = self.known.get(place) else { return Fate::Keep };
-        let before = process.ended;
-        if before != ended {
-            self.known.set(place, Process { ended, ..process });
-        }
-        if ended && !changed && (before || !header.ended) {
+        let Some(process) = self.known.get(place) else { return Fate::Watch };
+        if process.ended && header.ended && !changed {
             self.known.remove(id);
             return Fate::Remove;
         }
-        Fate::Keep
+        if process.ended != header.ended {
+            self.known.set(place, Process { ended: header.ended, ..process });
+        }
+        if changed || header.ended { Fate::Watch } else { Fate::Rest }
+    }
+
+    /// Whose turn it is to be looked after, in case an end was not seen: all have theirs, one after the other. `None` where
+    /// nobody is, or one whose end is known.
+    pub fn turn(&mut self) -> Option<u32> {
+        self.turn = (self.turn + 1).checked_rem(self.known.used()).unwrap_or(0);
+        let process = self.known.get(self.turn).filter(|process| !process.ended && process.id != NO_ROOM)?;
+        (self.known.find(process.id) == Some(self.turn)).then_some(process.id)
+    }
+
+    /// Takes an entry in its turn: one that does nothing and whose process does not exist any more may go.
+    pub fn look_after(&mut self, id: u32, entry: &[u64], source: &mut impl Source) -> Fate {
+        match self.take(id, entry, source) {
+            Fate::Rest if !source.lives(id) => {
+                self.known.remove(id);
+                Fate::Remove
+            }
+            fate => fate,
+        }
+    }
+
+    /// How many processes are known.
+    pub const fn known(&self) -> usize {
+        self.known.len()
     }
 
     /// Adds what the process has done more to its groups; says whether that was anything.
@@ -232,17 +252,30 @@ mod tests {
         fn end(&mut self, id: u32) {
             let entry = self.table.get_mut(&id).unwrap();
             let parent = Header::parse(entry).unwrap().0.parent;
-            entry[0] = words(parent, 0, true, b"")[0];
+            entry[3] |= words(parent, 0, true, b"")[3];
         }
         /// Moves a process to a cgroup.
         fn moved(&mut self, id: u32, cgroup: u64) {
             self.table.get_mut(&id).unwrap()[1] = cgroup;
         }
-        /// A read of the whole table, as the kernel side does it.
-        fn read(&mut self, ledger: &mut Ledger<'_>) {
+        /// A read of the whole table, as the kernel side does it; says who is to be looked at again.
+        fn read(&mut self, ledger: &mut Ledger<'_>) -> Vec<u32> {
             ledger.begin();
+            let mut watched = Vec::new();
             for (id, entry) in self.table.clone() {
-                if ledger.take(id, &entry, self) == Fate::Remove {
+                match ledger.take(id, &entry, self) {
+                    Fate::Remove => _ = self.table.remove(&id),
+                    Fate::Watch => watched.push(id),
+                    Fate::Rest => {}
+                }
+            }
+            watched
+        }
+        /// Looks after so many.
+        fn patrol(&mut self, ledger: &mut Ledger<'_>, turns: usize) {
+            for _ in 0..turns {
+                let Some(id) = ledger.turn() else { continue };
+                if ledger.look_after(id, &self.table[&id].clone(), self) == Fate::Remove {
                     self.table.remove(&id);
                 }
             }
@@ -286,7 +319,7 @@ mod tests {
             machine.read(ledger);
             assert_eq!(totals(ledger), [0, 201, 0, 0]);
             assert!(machine.table.contains_key(&11), "it did something since");
-            machine.read(ledger);
+            assert_eq!(machine.read(ledger), [], "neither the one that is idle nor the one that is gone");
             assert!(!machine.table.contains_key(&11));
             // Its id comes back for another.
             machine.put(11, 1, "bash", [5, 0]);
@@ -348,9 +381,8 @@ mod tests {
     fn what_found_no_room_is_others() {
         with_ledger(|ledger, machine| {
             machine.put(NO_ROOM, 0, "", [40, 2]);
-            for _ in 0..2 * PATROL {
-                machine.read(ledger);
-            }
+            machine.read(ledger);
+            machine.patrol(ledger, 8);
             assert_eq!((totals(ledger), machine.table.len()), ([40, 0, 0, 0], 1));
         });
     }
@@ -361,11 +393,15 @@ mod tests {
             machine.proc.insert(10, ("nginx", 1, ""));
             machine.put(10, 0, "nginx", [1, 0]);
             machine.put(11, 0, "nginx", [2, 0]);
-            for _ in 0..=PATROL {
-                machine.read(ledger);
-            }
+            machine.put(12, 1, "nginx", [4, 0]);
+            machine.end(12);
+            assert_eq!(machine.read(ledger), [10, 11, 12]);
+            // The one whose end is known has its two reads.
+            machine.patrol(ledger, 8);
+            assert_eq!(machine.table.keys().copied().collect::<Vec<_>>(), [10, 12]);
+            assert_eq!((totals(ledger), ledger.known()), ([0, 7, 0, 0], 2));
+            assert_eq!(machine.read(ledger), []);
             assert_eq!(machine.table.keys().copied().collect::<Vec<_>>(), [10]);
-            assert_eq!(totals(ledger), [0, 3, 0, 0]);
         });
     }
 

@@ -8,7 +8,8 @@ use crate::module::Module;
 
 const BORN: usize = 0;
 const NAMED: usize = 1;
-const ENDED: usize = 2;
+/// The slot of the ends that were seen.
+pub const ENDED: usize = 2;
 
 /// The offset of the record's clone flags, which are a long.
 const FLAGS: usize = if cfg!(target_pointer_width = "32") { 28 } else { 32 };

@@ -9,23 +9,24 @@ use crate::hook::{Field, NOWHERE, Probe};
 use crate::module::Module;
 use crate::share::{CALLS, Share, look, share};
 
+// Those that processes have counts of stand first.
 slots! {
-    ACCEPTED = "accepted",
     CONNECT_V4 = "connect_v4",
     CONNECT_V6 = "connect_v6",
     RECEIVED = "received",
     RECEIVED_BYTES = "received_bytes",
-    RECEIVE_ERROR = "receive_error",
     SENT = "sent",
     SENT_BYTES = "sent_bytes",
+    UDP_RECEIVED = "udp_received",
+    UDP_RECEIVED_BYTES = "udp_received_bytes",
+    UDP_SENT = "udp_sent",
+    UDP_SENT_BYTES = "udp_sent_bytes",
+    ACCEPTED = "accepted",
+    RECEIVE_ERROR = "receive_error",
     SEND_ERROR = "send_error",
     CLOSE = "close",
     RETRANSMIT = "retransmit",
-    UDP_RECEIVED = "udp_received",
-    UDP_RECEIVED_BYTES = "udp_received_bytes",
     UDP_RECEIVE_ERROR = "udp_receive_error",
-    UDP_SENT = "udp_sent",
-    UDP_SENT_BYTES = "udp_sent_bytes",
     UDP_SEND_ERROR = "udp_send_error",
 }
 

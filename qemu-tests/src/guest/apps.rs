@@ -9,6 +9,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
+use super::calls::Pages;
 use super::cgroup;
 use super::counters::Counter::{Tasks, TasksNow};
 use super::kmote::{Kmote, PROGRAM};
@@ -17,7 +18,7 @@ use super::{FORKS, PAUSED_FORKS, sys};
 use crate::row::Outcome;
 
 /// The modules whose work is booked here.
-const MODULES: &str = "process,cachestat,fd,shm,swap,dcstat,vfs,socket";
+const MODULES: &str = "process,cachestat,fd,shm,swap,dcstat,vfs,socket,oomkill";
 /// Where the programs lie by their names, and the groups file.
 const HOME: &str = "/tmp/population";
 const GROUPS: &[u8] = b"\
@@ -44,41 +45,56 @@ struct Scene {
     name: &'static str,
     play: fn(&mut Stage),
     done: &'static [Done],
+    /// In which groups a process was killed for want of memory.
+    killed: &'static [&'static str],
 }
 
+const NOTHING: Scene = Scene { name: "nothing", play: |_| {}, done: &[], killed: &[] };
+
 const SCENES: &[Scene] = &[
-    Scene { name: "nothing", play: |_| {}, done: &[] },
+    NOTHING,
     Scene {
         name: "a program of a group",
         play: |_| run("alpha-one", 7),
         done: &[("alpha", [7, 1, 8]), ("other", [1, 0, 0])],
+        ..NOTHING
     },
     Scene {
         name: "a name with spaces and parentheses",
         play: |_| run("be ta) (x", 3),
         done: &[("beta", [3, 1, 4]), ("other", [1, 0, 0])],
+        ..NOTHING
     },
     Scene {
         name: "a name that is no text",
         play: |_| run_renamed(b"\xff\xfe\x80x", 3),
         done: &[("bytes", [3, 0, 4]), ("other", [1, 0, 0])],
+        ..NOTHING
     },
     Scene {
         name: "a child of another name",
         play: |_| family(&["alpha-parent", "zeta"], 2),
         done: &[("alpha", [3, 2, 4]), ("other", [1, 0, 0])],
+        ..NOTHING
     },
     Scene {
         name: "a chain of four",
         play: |_| family(&["gamma", "zeta", "eta", "theta"], 5),
         done: &[("gamma", [8, 4, 9]), ("other", [1, 0, 0])],
+        ..NOTHING
     },
-    Scene { name: "a program of no group", play: |_| run("omega", 4), done: &[("other", [5, 1, 5])] },
+    Scene {
+        name: "a program of no group",
+        play: |_| run("omega", 4),
+        done: &[("other", [5, 1, 5])],
+        ..NOTHING
+    },
     // What it does from one read to the next belongs to the group of its old name.
     Scene {
         name: "exec in place",
         play: |stage| in_place(stage, || sys::exec(&format!("{HOME}/gamma"), &format!("{PAUSED_FORKS}4"))),
         done: &[("alpha", [6, 1, 6]), ("gamma", [4, 0, 5]), ("other", [1, 0, 0])],
+        ..NOTHING
     },
     Scene {
         name: "a new name by prctl",
@@ -89,6 +105,7 @@ const SCENES: &[Scene] = &[
             });
         },
         done: &[("alpha", [6, 0, 6]), ("gamma", [4, 0, 5]), ("other", [1, 0, 0])],
+        ..NOTHING
     },
     Scene {
         name: "in a PID namespace",
@@ -99,16 +116,25 @@ const SCENES: &[Scene] = &[
             }));
         },
         done: &[("alpha", [3, 1, 4]), ("other", [2, 0, 1])],
+        ..NOTHING
     },
     Scene {
         name: "in a service's cgroup",
         play: |_| inside(SERVICE.0, 5),
         done: &[("alpha", [5, 1, 6]), (SERVICE.1, [5, 1, 6]), ("other", [1, 0, 0])],
+        ..NOTHING
     },
     Scene {
         name: "in a container's cgroup",
         play: |_| inside(CONTAINER.0, 6),
         done: &[("alpha", [6, 1, 7]), (CONTAINER.1, [6, 1, 7]), ("other", [1, 0, 0])],
+        ..NOTHING
+    },
+    Scene {
+        name: "killed for want of memory, of which another wants more",
+        play: |_| starve(),
+        done: &[("alpha", [0, 0, 1]), ("gamma", [0, 0, 1]), (SERVICE.1, [0, 0, 2]), ("other", [2, 0, 0])],
+        killed: &["alpha", SERVICE.1],
     },
 ];
 
@@ -125,11 +151,13 @@ const CROWDS: &[Scene] = &[
             }
         },
         done: &[("alpha", [0, 0, SHORT]), ("other", [SHORT, 0, 0])],
+        ..NOTHING
     },
     Scene {
         name: "2000 short processes with a parent of a group",
         play: |_| run("gamma", SHORT),
         done: &[("gamma", [SHORT, 1, SHORT + 1]), ("other", [1, 0, 0])],
+        ..NOTHING
     },
     Scene {
         name: "2000 short processes of another name than their parent",
@@ -146,6 +174,7 @@ const CROWDS: &[Scene] = &[
             }));
         },
         done: &[("gamma", [SHORT, 0, SHORT + 1]), ("other", [1, 0, 0])],
+        ..NOTHING
     },
 ];
 
@@ -157,6 +186,28 @@ fn run(name: &str, count: u64) {
 /// The same in a cgroup, which is left before kmote can ask whose it was.
 fn inside(cgroup: &str, count: u64) {
     cgroup::inside(cgroup, || sys::exec(&format!("{HOME}/alpha-one"), &format!("{FORKS}{count}")));
+}
+
+/// Two processes in a cgroup that has room for the first; the second wants more, and the first, which is larger, is killed.
+fn starve() {
+    let limit = |value| fs::write(format!("{CGROUPS}/{}/memory.max", SERVICE.0), value).unwrap();
+    let fill = |name: &'static [u8], pages| {
+        sys::fork(move || {
+            sys::rename(name);
+            fs::write(format!("{CGROUPS}/{}/cgroup.procs", SERVICE.0), "0").unwrap();
+            Pages::new(pages).fill();
+            if name == b"alpha-large" {
+                sys::stop();
+            }
+            0
+        })
+    };
+    limit("8M");
+    let large = fill(b"alpha-large", 1500);
+    sys::wait_until_stopped(large);
+    sys::reap(fill(b"gamma", 1000));
+    sys::reap(large);
+    limit("max");
 }
 
 /// The same without exec.
@@ -241,6 +292,17 @@ impl Stage {
         ] {
             let _ = symlink("/init", format!("{HOME}/{name}"));
         }
+        if !fs::exists(format!("{CGROUPS}/cgroup.procs")).unwrap() {
+            sys::mount("none", CGROUPS, "cgroup2", "").unwrap();
+        }
+        for (cgroup, _) in [SERVICE, CONTAINER] {
+            fs::create_dir_all(format!("{CGROUPS}/{cgroup}")).unwrap();
+        }
+        for above in ["", "system.slice"] {
+            fs::write(format!("{CGROUPS}/{above}/cgroup.subtree_control"), "+memory").unwrap();
+        }
+        // A kernel without swap has no such file.
+        let _ = fs::write(format!("{CGROUPS}/{}/memory.swap.max", SERVICE.0), "0");
         cgroup::set_up().unwrap();
         let mut command = Command::new(PROGRAM);
         command.args(["slots", "--apps", "--cgroups", "--modules", MODULES]).args(options);
@@ -343,6 +405,11 @@ impl Run {
                     &format!("{done:?}"),
                     &format!("{seen:?}"),
                 );
+            }
+            let expected = u64::from(scene.killed.contains(&group));
+            let seen = grown(group, "oomkill kill");
+            if expected + seen > 0 {
+                self.equal(subject, &format!("{group}: killed"), &expected, &seen);
             }
         }
         let slots = after.keys().filter(|(group, _)| group.is_empty()).map(|(_, slot)| slot.as_str());

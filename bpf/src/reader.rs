@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What reads the kernel's table of processes: of those that are in it, the ones that have done something.
+
+use crate::processes::Processes;
+use crate::sys::{self, Batch, Errno};
+use kmote_core::apps::ledger::{Fate, NO_ROOM};
+use kmote_core::memory;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// How many entries are read by one call.
+const BATCH: usize = 512;
+
+/// What reads the table, and remembers from one read to the next whom to look at.
+#[derive(Debug)]
+pub struct Reader {
+    keys: Vec<u64>,
+    values: Vec<u64>,
+    /// Whom to look at; those that were marked since the last read have the bit `FRESH`.
+    due: Vec<u64>,
+    round: u64,
+    /// How often a mark found no room, until now.
+    missed: u64,
+    /// Whether that happened lately, so that all are looked at.
+    all: bool,
+}
+
+/// Who was marked is looked at twice: what the mark was made for may be counted after the first.
+const FRESH: u64 = 1 << 32;
+
+impl Processes {
+    /// A reader of this table.
+    pub fn reader(&self) -> Reader {
+        let (keys, values) = (vec![0; BATCH], vec![0; BATCH * self.words]);
+        let due = Vec::with_capacity(2 * self.capacity + memory::marked(self.capacity));
+        Reader { keys, values, due, round: 1, missed: 0, all: false }
+    }
+
+    /// Shows `each` every entry that has changed since the last read, or that it has watched since, and removes those
+    /// that it says. Those that do nothing cost nothing. Whatever happens meanwhile, it ends.
+    pub fn read(&self, reader: &mut Reader, mut each: impl FnMut(u32, &[u64]) -> Fate) -> Result<(), Errno> {
+        let all = reader.begin(self)?;
+        self.take_marks(reader)?;
+        if all {
+            // All others are looked at now, and those that are to be watched join in.
+            reader.due.retain(|due| *due & FRESH != 0);
+            reader.due.iter_mut().for_each(|due| *due &= !FRESH);
+            return self.walk(reader, &mut each);
+        }
+        // Of two of one, that which is fresh stands first.
+        reader.due.sort_unstable_by_key(|due| (*due as u32, due ^ FRESH));
+        reader.due.dedup_by_key(|due| *due as u32);
+        let Reader { values, due, .. } = reader;
+        let Some(entry) = values.get_mut(..self.words) else { return Ok(()) };
+        due.retain_mut(|due| {
+            let (id, fresh) = (*due as u32, *due & FRESH != 0);
+            *due = id.into();
+            if !self.look_up(id, entry) {
+                return fresh;
+            }
+            let fate = each(id, entry);
+            self.settle(id, fate);
+            fate == Fate::Watch || (fresh && fate == Fate::Rest)
+        });
+        Ok(())
+    }
+
+    /// Shows `each` one entry, if it is there.
+    pub fn read_one(&self, reader: &mut Reader, id: u32, each: impl FnOnce(&[u64]) -> Fate) {
+        let Some(entry) = reader.values.get_mut(..self.words) else { return };
+        if self.look_up(id, entry) {
+            let fate = each(entry);
+            self.settle(id, fate);
+            reader.watch_if(fate, id.into());
+        }
+    }
+
+    /// Takes out the marks that were made since the last read.
+    fn take_marks(&self, reader: &mut Reader) -> Result<(), Errno> {
+        let [_, marked, _] = &self.maps;
+        if self.batches.get() {
+            match reader.take_marks(marked.as_fd(), memory::marked(self.capacity)) {
+                // Batches came with 5.6 (057996380a42): before, the command is unknown. The first call tells.
+                Err(libc::EINVAL | libc::EOPNOTSUPP | 524) => self.batches.set(false),
+                taken => return taken,
+            }
+        }
+        for _ in 0..memory::marked(self.capacity) {
+            // Linux 4.11 refuses to begin after none, so it begins after a key that the map has not.
+            let Some(key) = sys::next_key(marked.as_fd(), u64::MAX)? else { break };
+            let _ = sys::remove(marked.as_fd(), key);
+            reader.due_now(key | FRESH);
+        }
+        Ok(())
+    }
+
+    /// Shows `each` every entry.
+    fn walk(&self, reader: &mut Reader, each: &mut impl FnMut(u32, &[u64]) -> Fate) -> Result<(), Errno> {
+        if self.batches.get() { self.walk_batches(reader, each) } else { self.walk_singly(reader, each) }
+    }
+
+    fn walk_batches(
+        &self,
+        reader: &mut Reader,
+        each: &mut impl FnMut(u32, &[u64]) -> Fate,
+    ) -> Result<(), Errno> {
+        let (mut position, mut seen) = (None, 0);
+        while seen <= self.capacity {
+            let Reader { keys, values, .. } = reader;
+            let (count, next) = sys::batch(self.entries(), self.words, position, keys, values, Batch::Read)?;
+            for place in 0..count {
+                let entry = reader.values.chunks_exact(self.words).nth(place).unwrap_or_default();
+                let id = reader.keys.get(place).map_or(NO_ROOM, |key| *key as u32);
+                let fate = each(id, entry);
+                self.settle(id, fate);
+                reader.watch_if(fate, id.into());
+            }
+            seen += count.max(1);
+            position = next;
+            if position.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn walk_singly(
+        &self,
+        reader: &mut Reader,
+        each: &mut impl FnMut(u32, &[u64]) -> Fate,
+    ) -> Result<(), Errno> {
+        let mut next = sys::next_key(self.entries(), u64::MAX)?;
+        for _ in 0..self.capacity {
+            let Some(key) = next else { break };
+            // Before the removal: the key after one that is gone is the first.
+            next = sys::next_key(self.entries(), key)?;
+            self.read_one(reader, key as u32, |entry| each(key as u32, entry));
+        }
+        Ok(())
+    }
+
+    fn settle(&self, id: u32, fate: Fate) {
+        if fate == Fate::Remove {
+            // Whatever is gone already is as it should be.
+            let _ = sys::remove(self.entries(), id.into());
+        }
+    }
+}
+
+impl Reader {
+    /// Begins a read: what changes from here on is marked for the next. Whether all entries are to be looked at.
+    fn begin(&mut self, processes: &Processes) -> Result<bool, Errno> {
+        let [.., rounds] = &processes.maps;
+        self.round += 1;
+        sys::write(rounds.as_fd(), &[self.round])?;
+        let missed = sys::second(rounds.as_fd())?;
+        // As who is marked: twice.
+        let all = self.all || missed != self.missed;
+        self.all = missed != self.missed;
+        self.missed = missed;
+        Ok(all)
+    }
+
+    fn take_marks(&mut self, marked: BorrowedFd<'_>, most: usize) -> Result<(), Errno> {
+        let (mut position, mut seen) = (None, 0);
+        while seen <= most {
+            let (count, next) =
+                sys::batch(marked, 1, position, &mut self.keys, &mut self.values, Batch::Take)?;
+            for place in 0..count {
+                let id = self.keys.get(place).map_or(NO_ROOM, |key| *key as u32);
+                self.due_now(u64::from(id) | FRESH);
+            }
+            seen += count.max(1);
+            position = next;
+            if position.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn watch_if(&mut self, fate: Fate, id: u64) {
+        if fate == Fate::Watch {
+            self.due_now(id);
+        }
+    }
+
+    /// There is room for all: what is not taken into it is not lost, since then all are looked at.
+    fn due_now(&mut self, due: u64) {
+        if self.due.len() < self.due.capacity() {
+            self.due.push(due);
+        } else {
+            self.all = true;
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod tests {
+    use super::*;
+    use libbpf_sys as raw;
+    use std::os::fd::AsRawFd;
+
+    /// A table of the kernel's, as programs would write to it: run as root, on a kernel with BPF.
+    struct Kernel {
+        processes: Processes,
+        reader: Reader,
+    }
+
+    impl Kernel {
+        fn new(capacity: usize) -> Self {
+            let processes = Processes::create(6, capacity, false).unwrap();
+            Self { reader: processes.reader(), processes }
+        }
+        fn put(&self, id: u64) {
+            sys::insert(self.processes.entries(), id, &[id; 6]).unwrap();
+        }
+        fn mark(&self, id: u64) -> bool {
+            sys::insert(self.processes.maps[1].as_fd(), id, &[0]).is_ok()
+        }
+        /// Notes that marks found no room, as programs do.
+        fn miss(&self, times: u64) {
+            let rounds = self.processes.maps[2].as_raw_fd();
+            // SAFETY: key and value live through the call and have the sizes of the map's.
+            let result = unsafe {
+                raw::bpf_map_update_elem(rounds, (&raw const SECOND).cast(), (&raw const times).cast(), 0)
+            };
+            assert_eq!(result, 0);
+        }
+        /// Who is looked at in a read, each with the same fate.
+        fn read(&mut self, fate: Fate) -> Vec<u32> {
+            let mut seen = Vec::new();
+            let each = |id: u32, entry: &[u64]| {
+                assert!(id == NO_ROOM || entry == [id.into(); 6]);
+                seen.push(id);
+                fate
+            };
+            self.processes.read(&mut self.reader, each).unwrap();
+            seen.sort_unstable();
+            seen
+        }
+    }
+
+    static SECOND: u32 = 1;
+
+    #[test]
+    fn those_that_were_marked_are_looked_at_twice_and_watched_ones_until_they_rest() {
+        for batches in [true, false] {
+            let mut kernel = Kernel::new(2000);
+            kernel.processes.batches.set(batches);
+            (1..=1500).for_each(|id| kernel.put(id));
+            assert_eq!(kernel.read(Fate::Watch), []);
+            assert!([7, 1234].map(|id| kernel.mark(id)) == [true; 2]);
+            assert_eq!(kernel.read(Fate::Rest), [7, 1234]);
+            assert!(kernel.mark(8));
+            assert_eq!(kernel.read(Fate::Rest), [7, 8, 1234]);
+            assert_eq!(kernel.read(Fate::Watch), [8]);
+            assert!([8, 9].map(|id| kernel.mark(id)) == [true; 2]);
+            assert_eq!(kernel.read(Fate::Watch), [8, 9]);
+            assert_eq!(kernel.read(Fate::Rest), [8, 9]);
+            assert_eq!(kernel.read(Fate::Rest), []);
+            assert!(kernel.mark(9));
+            assert_eq!(kernel.read(Fate::Remove), [9]);
+            assert_eq!(kernel.read(Fate::Rest), []);
+            assert!(!kernel.processes.look_up(9, &mut [0; 6]));
+        }
+    }
+
+    #[test]
+    fn when_a_mark_finds_no_room_all_are_looked_at_twice() {
+        for batches in [true, false] {
+            let mut kernel = Kernel::new(2000);
+            kernel.processes.batches.set(batches);
+            (1..=1500).for_each(|id| kernel.put(id));
+            let room = memory::marked(2000) as u64;
+            assert!((1..=room).all(|id| kernel.mark(id)));
+            assert!(!kernel.mark(room + 1), "there is no room for one more");
+            kernel.miss(1);
+            let all: Vec<u32> = (1..=1500).chain([NO_ROOM]).collect();
+            assert_eq!(kernel.read(Fate::Rest), all);
+            assert_eq!(kernel.read(Fate::Rest), all);
+            assert_eq!(kernel.read(Fate::Rest), []);
+        }
+    }
+}
