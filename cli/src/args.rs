@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What was asked for: arguments, and the variables that Netdata sets.
 
-use crate::apps::Asked;
+use crate::apps::{Asked, Layout};
 use crate::collector::Wanted;
 use crate::config::Directories;
 use crate::options::{COMMANDS, Command, FORMATS, KINDS, MODES, OPTIONS, Operand, OptionRow, SHELLS};
@@ -44,7 +44,7 @@ pub struct Options {
     /// Whether to see how calls end.
     pub mode: Option<Mode>,
     /// Whether to count by applications, whatever the configuration says.
-    pub apps: bool,
+    pub apps: Layout,
     /// Whether to count by containers and services, whatever the configuration says.
     pub cgroups: bool,
     /// In what form to write.
@@ -121,7 +121,7 @@ impl Options {
             ticks: None,
             only: None,
             mode: None,
-            apps: false,
+            apps: Layout::Off,
             cgroups: false,
             format: Format::Netdata,
             output: None,
@@ -149,7 +149,8 @@ impl Options {
         match row.name {
             "help" => self.command = Command::Help,
             "version" => self.command = Command::Version,
-            "apps" => self.apps = true,
+            "apps" => self.apps = Layout::New,
+            "old-apps" => self.apps = Layout::Old,
             "cgroups" => self.cgroups = true,
             "no-kprobes" => self.kprobes = false,
             "allow-kretprobes" => self.allow_kretprobes = true,
@@ -244,7 +245,7 @@ impl Options {
     /// The groups of processes, if the arguments ask for them, whatever the configuration says.
     pub fn groups(&self) -> Option<Asked> {
         let (apps, cgroups) = (self.apps, self.cgroups);
-        (apps || cgroups).then(|| Asked::new(&self.directories, apps, cgroups, None))
+        (apps != Layout::Off || cgroups).then(|| Asked::new(&self.directories, apps, cgroups, None))
     }
 }
 

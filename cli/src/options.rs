@@ -145,6 +145,11 @@ pub const OPTIONS: &[OptionRow] = &[
     option("key", "UUID", Operand::Text, "with stream: the API key that the parent's stream.conf enables"),
     option("hostname", "NAME", Operand::Text, "with stream: the name of this node, if not the machine's"),
     switch("apps", None, "also count by applications: groups of processes, as apps_groups.conf has them"),
+    switch(
+        "old-apps",
+        None,
+        "the same, in the charts of Netdata before 1.44: apps.*, a dimension an application",
+    ),
     switch("cgroups", None, "also count by containers and services, which their cgroups tell"),
     switch("no-kprobes", None, "use no kprobe, for hosts that patch their kernel live"),
     switch("allow-kretprobes", None, "use return probes on kernels that they have crashed, too"),

@@ -60,6 +60,9 @@ pub fn charts(counted: bool) -> impl Iterator<Item = (&'static str, Option<&'sta
     always.into_iter().chain(OF_PROGRAMS.iter().map(move |chart| (chart.own.id, uncounted)))
 }
 
+const NO_ROOM: Own =
+    own("netdata.kmote_no_room", "Counts for whose process or cgroup there was no room", "counts/s", 140_101);
+
 /// In a constant context only, where a panic is an error of the build.
 #[allow(clippy::panic)]
 const fn own(id: &'static str, title: &'static str, units: &'static str, priority: u32) -> Own {
@@ -82,7 +85,7 @@ pub struct SelfCharts {
     counted: bool,
     /// Of each attached module, as they were read last.
     runs: Vec<Runs>,
-    moments: [u64; 6],
+    moments: [u64; 7],
 }
 
 impl SelfCharts {
@@ -92,12 +95,12 @@ impl SelfCharts {
         let ticks = EVERY.div_ceil(update_every.max(1));
         let update_every = ticks.saturating_mul(update_every);
         let runs = vec![Runs::default(); modules.len()];
-        Self { ticks, left: ticks, update_every, budget, modules, counted, runs, moments: [0; 6] }
+        Self { ticks, left: ticks, update_every, budget, modules, counted, runs, moments: [0; 7] }
     }
 
     /// Forgets when they were sent: what follows is the first of another stream.
     pub fn forget_sent(&mut self) {
-        self.moments = [0; 6];
+        self.moments = [0; 7];
     }
 
     /// Declares them.
@@ -110,6 +113,10 @@ impl SelfCharts {
         self.declare(out, &CPU)?;
         dimension(out, "user", "incremental", 1000)?;
         dimension(out, "system", "incremental", 1000)?;
+        if let Some(groups) = collector.groups() {
+            self.declare(out, &NO_ROOM)?;
+            groups.no_room().iter().try_for_each(|(name, _)| dimension(out, name, "incremental", 1))?;
+        }
         if self.counted {
             for chart in &OF_PROGRAMS {
                 self.declare(out, &chart.own)?;
@@ -145,7 +152,7 @@ impl SelfCharts {
             return Ok(());
         }
         self.left = self.ticks;
-        let [modules, memory, cpu, of_programs @ ..] = &mut self.moments;
+        let [modules, memory, cpu, no_room, of_programs @ ..] = &mut self.moments;
         begin(out, &MODULES, modules, now)?;
         self.modules.iter().try_for_each(|name| set(out, name, standing(collector, name)))?;
         out.write_str("END\n")?;
@@ -158,6 +165,11 @@ impl SelfCharts {
         set(out, "user", usage.user)?;
         set(out, "system", usage.system)?;
         out.write_str("END\n")?;
+        if let Some(groups) = collector.groups() {
+            begin(out, &NO_ROOM, no_room, now)?;
+            groups.no_room().iter().try_for_each(|(name, count)| set(out, name, *count))?;
+            out.write_str("END\n")?;
+        }
         if self.counted {
             self.runs
                 .iter_mut()

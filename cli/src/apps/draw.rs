@@ -76,24 +76,24 @@ impl Face<'_> {
         Ok(())
     }
 
-    /// Sends the values of one of its charts. The first time a total is sent it is sent as zero: Netdata takes the first
-    /// for the beginning, and the group has begun in this interval.
+    /// Sends the values of one of its charts. When the group has begun in this interval, totals are sent as zero: Netdata
+    /// takes the first for the beginning.
     pub fn send<W: uWrite>(
         self,
         out: &mut W,
         share: &Share,
         now: u64,
         last: &mut u64,
+        began: bool,
         value: impl Fn(usize, &Value) -> Option<i64>,
     ) -> Result<(), W::Error> {
-        let first = *last == 0;
         out.write_str("BEGIN ")?;
         self.id(out, share)?;
         since(out, last, now)?;
         for (nth, ((id, _), kind)) in self.look(share).dimensions.iter().zip(share.values).enumerate() {
             let is_total = !matches!(kind, Value::Level(..));
             if let Some(value) = value(nth, kind) {
-                uwriteln!(out, "SET '{}' = {}", id, if first && is_total { 0 } else { value })?;
+                uwriteln!(out, "SET '{}' = {}", id, if began && is_total { 0 } else { value })?;
             }
         }
         out.write_str("END\n")

@@ -3,6 +3,7 @@
 
 mod cgroups;
 mod draw;
+mod old;
 mod proc;
 
 use crate::collector::Wanted;
@@ -25,6 +26,7 @@ use kmote_core::hook::Refusal;
 use kmote_core::memory;
 use kmote_core::modules::MODULES;
 use kmote_core::share::{self, Share};
+use old::{OldCharts, Source};
 use proc::Proc;
 use std::fs;
 use std::rc::Rc;
@@ -37,13 +39,24 @@ const PATROL: usize = 8;
 /// In how many reads all are, where no end is seen.
 const READS_A_ROUND: usize = 64;
 
+/// How applications are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Not at all.
+    Off,
+    /// Each in charts of its own, as Netdata has it from 1.44 on.
+    New,
+    /// Each as a dimension of all charts, as before.
+    Old,
+}
+
 /// What is asked for of groups.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The groups file's text; `None` for that which is built in.
     pub file: Option<Vec<u8>>,
-    /// Whether applications are drawn.
-    pub apps: bool,
+    /// How applications are drawn.
+    pub apps: Layout,
     /// Whether containers and services are.
     pub cgroups: bool,
     /// How many processes the table is to hold; `None` for as many as the budget allows.
@@ -52,7 +65,7 @@ pub struct Asked {
 
 impl Asked {
     /// With the user's file, else that which came with Netdata.
-    pub fn new(directories: &Directories, apps: bool, cgroups: bool, processes: Option<u32>) -> Self {
+    pub fn new(directories: &Directories, apps: Layout, cgroups: bool, processes: Option<u32>) -> Self {
         let files =
             [&directories.user, &directories.stock].map(|directory| directory.join("apps_groups.conf"));
         Self { file: files.into_iter().find_map(|file| fs::read(file).ok()), apps, cgroups, processes }
@@ -95,8 +108,9 @@ pub struct Apps {
     ledger: Ledger<'static>,
     booked: Vec<Booked>,
     drawn: Vec<Drawn>,
-    /// Whether applications are drawn.
-    apps: bool,
+    /// How applications are drawn.
+    apps: Layout,
+    old: OldCharts,
     /// When each chart of each application, and of each cgroup, was last sent, in microseconds; 0 for never.
     moments: [Vec<u64>; 2],
     update_every: u32,
@@ -156,10 +170,11 @@ impl Apps {
         Box::new(Self {
             reader: processes.reader(),
             patrol: if ends { PATROL } else { places.div_ceil(READS_A_ROUND) },
-            moments: [if asked.apps { MAX_GROUPS } else { 0 }, drawn_cgroups]
+            moments: [if asked.apps == Layout::New { MAX_GROUPS } else { 0 }, drawn_cgroups]
                 .map(|groups| vec![0; groups * drawn.len()]),
             proc,
             apps: asked.apps,
+            old: OldCharts::new(if asked.apps == Layout::Old { values } else { 0 }),
             processes,
             ledger,
             booked,
@@ -200,9 +215,16 @@ impl Apps {
         (memory::processes(1 + words, capacity, self.cpus), capacity - 1)
     }
 
+    /// What belongs to nobody for want of room: counts of processes, and how often a cgroup was met that is not drawn.
+    pub fn no_room(&self) -> [(&'static str, u64); 2] {
+        let cgroups = self.proc.cgroups.as_ref().map_or(0, |cgroups| cgroups.no_room);
+        [("processes", self.ledger.no_room()), ("cgroups", cgroups)]
+    }
+
     /// Forgets what was sent, and when.
     pub fn forget_sent(&mut self) {
         self.moments.iter_mut().for_each(|moments| moments.fill(0));
+        self.old.forget_sent();
     }
 
     /// Says in which interval charts are sent.
@@ -235,11 +257,16 @@ impl Apps {
     /// Writes the next groups' charts, as made of the read at `now` microseconds, until the page is half full; `false`
     /// once there is no more to write.
     pub fn write(&mut self, page: &mut Page, now: u64) -> Result<bool, Full> {
-        let apps = if self.apps { self.ledger.groups().count() } else { 0 };
+        let apps = match self.apps {
+            Layout::Off => 0,
+            Layout::New => self.ledger.groups().count(),
+            Layout::Old => self.drawn.len(),
+        };
         let cgroups = self.proc.cgroups.as_ref().map_or(0, |cgroups| usize::from(cgroups.count()));
         while self.next < apps + cgroups && page.text().len() < PAGE / 2 {
             match u16::try_from(self.next.wrapping_sub(apps)) {
                 Ok(cgroup) if self.next >= apps => self.write_cgroup(page, now, cgroup)?,
+                _ if self.apps == Layout::Old => self.write_old(page, now, self.next)?,
                 _ => self.write_app(page, now, self.next)?,
             }
             self.next += 1;
@@ -253,6 +280,17 @@ impl Apps {
         let [moments, _] = &mut self.moments;
         let charts = Charts { drawn: &self.drawn, booked: &self.booked, update_every: self.update_every };
         charts.write(page, now, face, &self.ledger.apps, group, moments)
+    }
+
+    fn write_old(&mut self, page: &mut Page, now: u64, place: usize) -> Result<(), Full> {
+        let drawn = self.drawn.get(place);
+        let Some((drawn, one)) = drawn.and_then(|drawn| Some((drawn, self.booked.get(drawn.booked)?))) else {
+            return Ok(());
+        };
+        let (groups, account) = (self.ledger.groups(), &self.ledger.apps);
+        let begun = (0..MAX_GROUPS as u16).any(|group| account.began(group));
+        let source = Source { groups, account, update_every: self.update_every, begun };
+        self.old.write(page, now, &source, one, drawn)
     }
 
     fn write_cgroup(&mut self, page: &mut Page, now: u64, number: u16) -> Result<(), Full> {
@@ -326,6 +364,7 @@ impl Charts<'_> {
         if !account.active(group) {
             return Ok(());
         }
+        let began = account.began(group);
         for (drawn, last) in self.drawn.iter().zip(self.moments(group, moments)) {
             let Some(one) = self.booked.get(drawn.booked) else { continue };
             let value = |nth, value: &_| account.value(group, one, drawn.first + nth, value);
@@ -335,7 +374,7 @@ impl Charts<'_> {
             if *last == 0 {
                 face.declare(page, one.module.name, drawn.share, self.update_every, false)?;
             }
-            face.send(page, drawn.share, now, last, value)?;
+            face.send(page, drawn.share, now, last, began, value)?;
         }
         Ok(())
     }

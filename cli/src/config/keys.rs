@@ -31,7 +31,8 @@ impl Key {
         match self {
             Self::UpdateEvery => "a whole number of seconds from 1 to 86400 is wanted",
             Self::Mode => "entry or return is wanted",
-            Self::Kprobes | Self::Sandbox | Self::Apps | Self::Cgroups => YES_OR_NO,
+            Self::Kprobes | Self::Sandbox | Self::Cgroups => YES_OR_NO,
+            Self::Apps => "yes, no or old is wanted",
             Self::Budget => {
                 "a whole number of kB from 1 to 4194304 is wanted, or 0 for what fits the machine"
             }

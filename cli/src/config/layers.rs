@@ -4,6 +4,7 @@
 use super::files::{Scope, Text};
 use super::keys::{self, Key};
 use super::settings::{AS_MANY_AS_FIT, Origin, Setting, Settings};
+use crate::apps::Layout;
 use kmote_core::chart::Mode;
 use kmote_core::config::{self, Line};
 use kmote_core::module::{Module, Slots};
@@ -31,7 +32,7 @@ pub struct Layers {
     pub mode: Setting<Mode>,
     pub kprobes: Setting<bool>,
     pub sandbox: Setting<bool>,
-    pub apps: Setting<bool>,
+    pub apps: Setting<Layout>,
     pub cgroups: Setting<bool>,
     pub processes: Setting<u32>,
     pub budget: Setting<u32>,
@@ -72,7 +73,7 @@ impl Default for Layers {
             mode: Setting::new(Mode::Entry, Origin::BuiltIn),
             kprobes: Setting::new(true, Origin::BuiltIn),
             sandbox: Setting::new(true, Origin::BuiltIn),
-            apps: Setting::new(false, Origin::BuiltIn),
+            apps: Setting::new(Layout::Off, Origin::BuiltIn),
             cgroups: Setting::new(false, Origin::BuiltIn),
             processes: Setting::new(AS_MANY_AS_FIT, Origin::BuiltIn),
             budget: Setting::new(0, Origin::BuiltIn),
@@ -217,7 +218,7 @@ impl Layers {
             }),
             Key::Kprobes => config::boolean(value).map(|on| self.kprobes = Setting::new(on, origin)),
             Key::Sandbox => config::boolean(value).map(|on| self.sandbox = Setting::new(on, origin)),
-            Key::Apps => config::boolean(value).map(|on| self.apps = Setting::new(on, origin)),
+            Key::Apps => layout(value).map(|layout| self.apps = Setting::new(layout, origin)),
             Key::Cgroups => config::boolean(value).map(|on| self.cgroups = Setting::new(on, origin)),
             Key::Budget => config::number(value, 0, 1 << 22)
                 .map(|kilobytes| self.budget = Setting::new(kilobytes, origin)),
@@ -285,6 +286,11 @@ fn origin(place: &Place<'_>) -> Origin {
 /// The slot of this name, or of the rest of it: Netdata's `shmget` is shm's `get`.
 fn slot(module: &Module, name: &str) -> Option<usize> {
     module.slots.iter().position(|slot| *slot == name || name.strip_prefix(module.name) == Some(slot))
+}
+
+fn layout(word: &str) -> Option<Layout> {
+    let on = || config::boolean(word).map(|on| if on { Layout::New } else { Layout::Off });
+    if word.eq_ignore_ascii_case("old") { Some(Layout::Old) } else { on() }
 }
 
 fn mode(word: &str) -> Option<Mode> {

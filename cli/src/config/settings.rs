@@ -4,7 +4,7 @@
 use super::Directories;
 use super::keys::Key;
 use super::layers::{Layers, OfModule};
-use crate::apps::Asked;
+use crate::apps::{Asked, Layout};
 use crate::args::Options;
 use crate::collector::Wanted;
 use kmote_core::chart::Mode;
@@ -79,8 +79,8 @@ pub struct Settings {
     pub kprobes: Setting<bool>,
     /// Whether privileges are dropped after the start.
     pub sandbox: Setting<bool>,
-    /// Whether work is counted by applications.
-    pub apps: Setting<bool>,
+    /// Whether and how work is counted by applications.
+    pub apps: Setting<Layout>,
     /// Whether work is counted by containers and services.
     pub cgroups: Setting<bool>,
     /// How many processes the kernel's table of them holds.
@@ -121,7 +121,10 @@ impl Settings {
             mode: mode.clone().unwrap_or_else(|| layers.mode.clone()),
             kprobes: switched(options.kprobes, "--no-kprobes", &layers.kprobes),
             sandbox: switched(options.sandbox, "--no-sandbox", &layers.sandbox),
-            apps: turned_on(options.apps, "--apps", &layers.apps),
+            apps: match options.apps {
+                Layout::Off => layers.apps.clone(),
+                layout => Setting::new(layout, Origin::Argument("--apps")),
+            },
             cgroups: turned_on(options.cgroups, "--cgroups", &layers.cgroups),
             processes: layers.processes.clone(),
             budget: layers.budget.clone(),
@@ -133,7 +136,7 @@ impl Settings {
     pub fn groups(&self, directories: &Directories) -> Option<Asked> {
         let processes = Some(self.processes.value).filter(|processes| *processes != AS_MANY_AS_FIT);
         let (apps, cgroups) = (self.apps.value, self.cgroups.value);
-        (apps || cgroups).then(|| Asked::new(directories, apps, cgroups, processes))
+        (apps != Layout::Off || cgroups).then(|| Asked::new(directories, apps, cgroups, processes))
     }
 
     /// The modules that run, and how.
@@ -152,7 +155,7 @@ impl Settings {
             Key::Mode => mode_word(of.map_or(self.mode.value, |of| of.mode.value)).to_owned(),
             Key::Kprobes => yes_or_no(self.kprobes.value).to_owned(),
             Key::Sandbox => yes_or_no(self.sandbox.value).to_owned(),
-            Key::Apps => yes_or_no(self.apps.value).to_owned(),
+            Key::Apps => layout_word(self.apps.value).to_owned(),
             Key::Cgroups => yes_or_no(self.cgroups.value).to_owned(),
             Key::Processes => self.processes.value.to_string(),
             Key::Budget => self.budget.value.to_string(),
@@ -205,6 +208,15 @@ fn slower(all: &Setting<u32>, own: Option<&Setting<u32>>) -> Setting<u32> {
 /// The word of a boolean.
 pub const fn yes_or_no(value: bool) -> &'static str {
     if value { "yes" } else { "no" }
+}
+
+/// The word of a layout.
+const fn layout_word(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Off => "no",
+        Layout::New => "yes",
+        Layout::Old => "old",
+    }
 }
 
 /// The word of a mode.

@@ -5,6 +5,7 @@ use super::files::{Scope, Text};
 use super::layers::Layers;
 use super::settings::{ModuleSettings, Origin, Settings};
 use super::{Directories, keys, show};
+use crate::apps::Layout;
 use crate::args::Options;
 use kmote_core::chart::Mode;
 use kmote_core::module::Module;
@@ -234,11 +235,19 @@ fn groups_of_processes_are_asked_for_by_netdatas_keys() {
         settings.groups(&nowhere).map(|asked| (asked.apps, asked.cgroups, asked.processes))
     };
     assert_eq!(asked("", &[]), None);
-    assert_eq!(asked("", &["--apps"]), Some((true, false, None)));
-    assert_eq!(asked("", &["--cgroups"]), Some((false, true, None)));
-    assert_eq!(asked("[global]\n cgroups = yes\n pid table size = 32768\n", &[]), Some((false, true, None)));
-    assert_eq!(asked("[global]\n apps = yes\n pid table size = 500\n", &[]), Some((true, false, Some(500))));
-    assert_eq!(asked("[global]\n apps = no\n", &["--apps"]), Some((true, false, None)));
+    assert_eq!(asked("", &["--apps"]), Some((Layout::New, false, None)));
+    assert_eq!(asked("", &["--cgroups"]), Some((Layout::Off, true, None)));
+    assert_eq!(
+        asked("[global]\n cgroups = yes\n pid table size = 32768\n", &[]),
+        Some((Layout::Off, true, None))
+    );
+    assert_eq!(
+        asked("[global]\n apps = yes\n pid table size = 500\n", &[]),
+        Some((Layout::New, false, Some(500)))
+    );
+    assert_eq!(asked("", &["--old-apps"]), Some((Layout::Old, false, None)));
+    assert_eq!(asked("[global]\n apps = old\n", &[]), Some((Layout::Old, false, None)));
+    assert_eq!(asked("[global]\n apps = no\n", &["--apps"]), Some((Layout::New, false, None)));
 }
 
 /// The keys that releases 1.31 to 2.10 of Netdata set in their stock files (in our words), as a user has them who copied the

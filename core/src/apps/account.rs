@@ -102,6 +102,13 @@ impl<'a> Account<'a> {
             .is_some_and(|totals| totals.iter().any(|total| *total != 0))
     }
 
+    /// Whether all that a group has ever done was done since the tick began.
+    pub fn began(&self, group: u16) -> bool {
+        let first = usize::from(group) * self.counters;
+        let all = first..first + self.counters;
+        self.active(group) && self.totals.get(all.clone()) == self.changes.get(all)
+    }
+
     /// Forgets a group that is no more, so that another may take its number.
     pub fn forget(&mut self, group: u16) {
         let group = usize::from(group);

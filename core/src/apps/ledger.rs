@@ -45,6 +45,8 @@ pub struct Ledger<'a> {
     pub apps: Account<'a>,
     /// What cgroups have done.
     pub cgroups: Account<'a>,
+    /// What processes did that the table had no room for.
+    no_room: u64,
     /// The place of the process that is looked after next.
     turn: usize,
 }
@@ -52,7 +54,7 @@ pub struct Ledger<'a> {
 impl<'a> Ledger<'a> {
     /// A ledger in which nobody is known.
     pub fn new(groups: Groups<'a>, known: Known<'a>, apps: Account<'a>, cgroups: Account<'a>) -> Self {
-        Self { groups, known, apps, cgroups, turn: 0 }
+        Self { groups, known, apps, cgroups, no_room: 0, turn: 0 }
     }
 
     /// The groups.
@@ -106,6 +108,11 @@ impl<'a> Ledger<'a> {
         }
     }
 
+    /// The sum of the counts that belong to nobody, since the table had no room for who did it.
+    pub const fn no_room(&self) -> u64 {
+        self.no_room
+    }
+
     /// How many processes are known.
     pub const fn known(&self) -> usize {
         self.known.len()
@@ -120,6 +127,9 @@ impl<'a> Ledger<'a> {
             last.iter_mut().zip(counters).enumerate().filter(|(_, (last, now))| *last != *now)
         {
             let amount = between(*last, *now);
+            if process.id == NO_ROOM {
+                self.no_room = self.no_room.saturating_add(amount);
+            }
             self.apps.book(group, counter, amount);
             self.cgroups.book(cgroup, counter, amount);
             (*last, changed) = (*now, true);
@@ -384,6 +394,7 @@ mod tests {
             machine.read(ledger);
             machine.patrol(ledger, 8);
             assert_eq!((totals(ledger), machine.table.len()), ([40, 0, 0, 0], 1));
+            assert_eq!(ledger.no_room(), 42);
         });
     }
 

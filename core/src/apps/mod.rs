@@ -8,5 +8,6 @@ pub mod groups;
 pub mod known;
 pub mod ledger;
 pub mod life;
+pub mod old;
 pub mod pattern;
 pub mod stat;
