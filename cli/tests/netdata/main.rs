@@ -7,6 +7,7 @@
 mod support;
 
 mod anew;
+mod groups;
 mod work;
 
 use std::collections::BTreeSet;
@@ -92,24 +93,6 @@ fn netdata_shows_what_the_kernel_did_and_takes_the_collector_along() {
     assert!(!ours.is_empty(), "no program was loaded");
     let left = || ours.intersection(&loaded_programs()).cloned().collect::<Vec<_>>();
     assert!(holds_within(LONG, || left().is_empty()), "left in the kernel: {:?}", left());
-}
-
-#[test]
-fn netdata_shows_applications_with_their_label() {
-    let netdata = Netdata::start_configured("[global]\n apps = yes\n cgroups = yes\n");
-    netdata.wait_for_chart("app.other_ebpf_process_start");
-    let text = netdata.get("/api/v1/chart?chart=app.other_ebpf_process_start");
-    for part in [
-        "\"context\": \"app.ebpf_process_start\"",
-        "\"family\": \"processes\"",
-        "\"chart_type\": \"stacked\"",
-        "\"priority\": 20161",
-        "\"app_group\":\"other\"",
-        "\"calls\": { \"name\": \"calls\" }",
-    ] {
-        assert!(text.contains(part), "no {part} in\n{text}");
-    }
-    has_no_complaint(&netdata);
 }
 
 fn shows_as_expected(netdata: &Netdata, chart: &Expected) {

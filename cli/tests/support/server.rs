@@ -38,9 +38,10 @@ impl Netdata {
         Self::start_in(folder, free_port())
     }
 
-    /// The same with a configuration of the plugin.
-    pub fn start_configured(configuration: &str) -> Self {
+    /// The same with a configuration of the plugin, and a groups file.
+    pub fn start_grouping(configuration: &str, groups: &str) -> Self {
         let folder = folders();
+        fs::write(folder.path().join("conf/apps_groups.conf"), groups).unwrap();
         symlink(KMOTE, folder.path().join("plugins/kmote.plugin")).unwrap();
         fs::write(folder.path().join("conf/kmote.conf"), configuration).unwrap();
         Self::start_in(folder, free_port())
@@ -194,9 +195,13 @@ fn folders() -> Folder {
     folder
 }
 
+/// Where a machine has cgroups of version 1 it has those of version 2 beside them; here they stand as on most machines.
+const WITH_CGROUPS: &str = r#"mount -t cgroup2 none /sys/fs/cgroup && exec "$0" "$@""#;
+
 fn spawn(folder: &Path, configuration: &Path) -> Child {
     let log = |name: &str| fs::File::create(folder.join("log").join(name)).unwrap();
-    let mut command = Command::new(program());
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", WITH_CGROUPS]).arg(program());
     command.args(["-D", "-c"]).arg(configuration).arg("-P").arg(folder.join("run/netdata.pid"));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
     command.env("HOME", folder.join("home")).env("DISABLE_TELEMETRY", "1");

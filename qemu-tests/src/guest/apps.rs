@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::calls::Pages;
-use super::cgroup;
+use super::cgroup::{self, CGROUPS};
 use super::counters::Counter::{Tasks, TasksNow};
 use super::kmote::{Kmote, PROGRAM};
 use super::run::{Run, Subject};
@@ -292,18 +292,12 @@ impl Stage {
         ] {
             let _ = symlink("/init", format!("{HOME}/{name}"));
         }
-        if !fs::exists(format!("{CGROUPS}/cgroup.procs")).unwrap() {
-            sys::mount("none", CGROUPS, "cgroup2", "").unwrap();
-        }
-        for (cgroup, _) in [SERVICE, CONTAINER] {
-            fs::create_dir_all(format!("{CGROUPS}/{cgroup}")).unwrap();
-        }
+        cgroup::set_up().unwrap();
         for above in ["", "system.slice"] {
             fs::write(format!("{CGROUPS}/{above}/cgroup.subtree_control"), "+memory").unwrap();
         }
         // A kernel without swap has no such file.
         let _ = fs::write(format!("{CGROUPS}/{}/memory.swap.max", SERVICE.0), "0");
-        cgroup::set_up().unwrap();
         let mut command = Command::new(PROGRAM);
         command.args(["slots", "--apps", "--cgroups", "--modules", MODULES]).args(options);
         command.env("NETDATA_USER_CONFIG_DIR", HOME);
