@@ -42,6 +42,7 @@ pub fn run(kernel: &Kernel, options: &Options) -> io::Result<()> {
             apps.totals(|kind, name, module, slot, total| {
                 text += &format!("{kind} {module} {slot} {total} {}\n", String::from_utf8_lossy(name));
             });
+            text += &format!("known {}\n", apps.known());
         }
         out.write_all(text.as_bytes())?;
         writeln!(out, "done")?;

@@ -215,6 +215,11 @@ impl Apps {
         (memory::processes(1 + words, capacity, self.cpus), capacity - 1)
     }
 
+    /// How many processes are in the table, as of the last read.
+    pub const fn known(&self) -> usize {
+        self.ledger.known()
+    }
+
     /// What belongs to nobody for want of room: counts of processes, and how often a cgroup was met that is not drawn.
     pub fn no_room(&self) -> [(&'static str, u64); 2] {
         let cgroups = self.proc.cgroups.as_ref().map_or(0, |cgroups| cgroups.no_room);
