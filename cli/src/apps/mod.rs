@@ -34,10 +34,12 @@ use std::rc::Rc;
 /// Bytes of kernel memory for the table of processes, whatever the number of CPUs.
 pub const BUDGET: u64 = 4 << 20;
 
-/// How many processes are looked after in a read, in case the end of one was not seen.
-const PATROL: usize = 8;
-/// In how many reads all are, where no end is seen.
-const READS_A_ROUND: usize = 64;
+/// How many processes are looked after at a time, in case the end of one was not seen.
+const PATROL: usize = 64;
+/// In every how many reads: in the others kmote does nothing of its own accord.
+const PATROL_EVERY: u64 = 16;
+/// In how many rounds all are looked after, where no end is seen.
+const ROUNDS: usize = 4;
 
 /// How applications are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +117,9 @@ pub struct Apps {
     moments: [Vec<u64>; 2],
     update_every: u32,
     cpus: usize,
-    /// How many processes are looked after in a read, whether they have done anything or not.
+    /// How many processes are looked after now and then, whether they have done anything or not.
     patrol: usize,
+    reads: u64,
     /// The next group to be sent.
     next: usize,
     /// Whether the last read failed, so that a lasting fault is said once.
@@ -169,7 +172,8 @@ impl Apps {
             asked.cgroups.then(|| Box::new(Cgroups::new(kernel.prefix(), processes.notes_cgroups())));
         Box::new(Self {
             reader: processes.reader(),
-            patrol: if ends { PATROL } else { places.div_ceil(READS_A_ROUND) },
+            patrol: if ends { PATROL } else { places.div_ceil(ROUNDS) },
+            reads: 0,
             moments: [if asked.apps == Layout::New { MAX_GROUPS } else { 0 }, drawn_cgroups]
                 .map(|groups| vec![0; groups * drawn.len()]),
             proc,
@@ -242,7 +246,9 @@ impl Apps {
         let Self { processes, proc, reader, ledger, .. } = self;
         ledger.begin();
         let read = processes.read(reader, |id, entry| ledger.take(id, entry, proc));
-        for _ in 0..self.patrol {
+        self.reads += 1;
+        let patrol = if self.reads % PATROL_EVERY == 0 { self.patrol } else { 0 };
+        for _ in 0..patrol {
             if let Some(id) = ledger.turn() {
                 processes.read_one(reader, id, |entry| ledger.look_after(id, entry, proc));
             }
