@@ -247,7 +247,7 @@ impl Apps {
         ledger.begin();
         let read = processes.read(reader, |id, entry| ledger.take(id, entry, proc));
         self.reads += 1;
-        let patrol = if self.reads % PATROL_EVERY == 0 { self.patrol } else { 0 };
+        let patrol = if self.reads.is_multiple_of(PATROL_EVERY) { self.patrol } else { 0 };
         for _ in 0..patrol {
             if let Some(id) = ledger.turn() {
                 processes.read_one(reader, id, |entry| ledger.look_after(id, entry, proc));

@@ -195,7 +195,8 @@ fn starve() {
         sys::fork(move || {
             sys::rename(name);
             fs::write(format!("{CGROUPS}/{}/cgroup.procs", SERVICE.0), "0").unwrap();
-            Pages::new(pages).fill();
+            let held = Pages::new(pages);
+            held.fill();
             if name == b"alpha-large" {
                 sys::stop();
             }
