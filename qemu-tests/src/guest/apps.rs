@@ -193,8 +193,9 @@ fn starve() {
     let limit = |value| fs::write(format!("{CGROUPS}/{}/memory.max", SERVICE.0), value).unwrap();
     let fill = |name: &'static [u8], pages| {
         sys::fork(move || {
-            sys::rename(name);
+            // Where it is then is noted when it gets its name.
             fs::write(format!("{CGROUPS}/{}/cgroup.procs", SERVICE.0), "0").unwrap();
+            sys::rename(name);
             let held = Pages::new(pages);
             held.fill();
             if name == b"alpha-large" {
