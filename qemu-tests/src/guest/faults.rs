@@ -53,8 +53,11 @@ const FAULTS: [Fault; 3] = [
 ];
 
 /// Limits of the process alone, and the word again, or one of several.
-const LIMITS: [(&str, &[Limit], &str); 4] = [
+const LIMITS: [(&str, &[Limit], &str); 6] = [
     ("ulimit -l 64", &[Limit::LockedMemory(64 << 10)], "locked memory"),
+    // The same where it may not be raised, and where it need not be.
+    ("ulimit -l 64, fixed", &[Limit::LockedMemory(64 << 10), Limit::Without(24)], "locked memory"),
+    ("ulimit -l unlimited, fixed", &[Limit::LockedMemory(u64::MAX), Limit::Without(24)], "none"),
     ("ulimit -n 32", &[Limit::Files(32)], "too many open files"),
     // Debian's perf_event_paranoid of 3 asks for CAP_SYS_ADMIN where CAP_PERFMON should do.
     ("without CAP_SYS_ADMIN", &[Limit::Without(21)], "CAP_|security policy"),

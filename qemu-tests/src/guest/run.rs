@@ -59,11 +59,13 @@ impl Run {
         if self.wants("sandbox") {
             self.confined();
         }
-        if self.only.iter().any(|name| name == "leaving") {
+        if self.wants("leaving") {
             self.leaving();
         }
         if self.wants("faults") {
             self.stream();
+        }
+        if self.wants("faults") {
             self.faults();
         }
     }
