@@ -13,6 +13,8 @@ pub const MOST: usize = 257;
 /// Reads for which the number of one that is gone is not given to another: the last of its processes are booked by then.
 const REST: u64 = 8;
 
+/// For how many cgroups, whose processes are gone already, all directories are looked at in a read.
+const SEARCHES: u32 = 8;
 /// How many directories are looked at for one cgroup.
 const SEARCHED: usize = 4096;
 
@@ -59,8 +61,8 @@ pub struct Cgroups {
     undrawn: [u64; UNDRAWN],
     next: usize,
     reads: u64,
-    /// The read in which all were looked at last.
-    searched: u64,
+    /// How many more may be searched for in this read.
+    searches: u32,
     /// How many there was no room for.
     pub no_room: u64,
 }
@@ -71,7 +73,7 @@ impl Cgroups {
         let root = prefix.join("sys/fs/cgroup");
         let unified = kernel_has_ids && root.join("cgroup.controllers").exists();
         let (all, undrawn) = (Vec::with_capacity(MOST - 1), [0; UNDRAWN]);
-        Self { all, root, unified, undrawn, next: 0, reads: 1, searched: 0, no_room: 0 }
+        Self { all, root, unified, undrawn, next: 0, reads: 1, searches: SEARCHES, no_room: 0 }
     }
 
     /// The number of the cgroup of this id; 0 if it is not drawn. `ask` gives the path that /proc tells.
@@ -97,12 +99,12 @@ impl Cgroups {
         known.or_else(|| self.put(cgroup)).map_or(0, number)
     }
 
-    /// Where the cgroup of this id lies, whose last process may be gone. Not more than once a read: it looks at all.
+    /// Where the cgroup of this id lies, whose last process may be gone. Not often in a read: it looks at all.
     fn path_of(&mut self, id: u64) -> Option<Text> {
-        if !self.unified || self.searched == self.reads {
+        if !self.unified {
             return None;
         }
-        self.searched = self.reads;
+        self.searches = self.searches.checked_sub(1)?;
         let mut most = SEARCHED;
         let found = search(&self.root, id, &mut most)?;
         let below =
@@ -138,6 +140,7 @@ impl Cgroups {
     /// Looks, in turn, whether one of them is still there.
     pub fn patrol(&mut self) {
         self.reads += 1;
+        self.searches = SEARCHES;
         let turn = (self.reads as usize).checked_rem(self.all.len()).unwrap_or(0);
         let gone = |cgroup: &&mut Cgroup| {
             cgroup.stage == Stage::Living && !Path::new(OsStr::from_bytes(&cgroup.path)).exists()
@@ -236,13 +239,21 @@ mod tests {
         let (_, root) = below("search");
         let place = root.join("sys/fs/cgroup/system.slice/a.service");
         fs::create_dir_all(&place).unwrap();
+        let second = root.join("sys/fs/cgroup/system.slice/b.service");
+        fs::create_dir_all(&second).unwrap();
         fs::create_dir_all(root.join("sys/fs/cgroup/user.slice/x")).unwrap();
         fs::write(root.join("sys/fs/cgroup/cgroup.controllers"), "").unwrap();
         let mut cgroups = Cgroups::new(&root, true);
         let id = std::os::unix::fs::MetadataExt::ino(&fs::metadata(&place).unwrap());
         assert_eq!(cgroups.number(id | 7 << 32, || None), 1);
-        assert_eq!(cgroups.number(id + 1_000_000, || None), 0, "once a read");
-        assert_eq!((cgroups.number(id | 7 << 32, || None), cgroups.count()), (1, 2));
+        // Two whose processes are gone by the same read, and more of which nothing is left.
+        let other = std::os::unix::fs::MetadataExt::ino(&fs::metadata(&second).unwrap());
+        assert_eq!(cgroups.number(other, || None), 2);
+        for nowhere in 0..SEARCHES as u64 {
+            assert_eq!(cgroups.number(id + 1_000_000 + nowhere, || None), 0);
+        }
+        assert_eq!(cgroups.searches, 0);
+        assert_eq!((cgroups.number(id | 7 << 32, || None), cgroups.count()), (1, 3));
         fs::remove_dir_all(root).unwrap();
     }
 
