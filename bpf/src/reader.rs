@@ -15,7 +15,7 @@ const BATCH: usize = 512;
 pub struct Reader {
     keys: Vec<u64>,
     values: Vec<u64>,
-    /// Whom to look at; those that were marked since the last read have the bit `FRESH`.
+    /// Whom to look at.
     due: Vec<u64>,
     round: u64,
     /// How often a mark found no room, until now.
@@ -24,8 +24,17 @@ pub struct Reader {
     all: bool,
 }
 
-/// Who was marked is looked at twice: what the mark was made for may be counted after the first.
-const FRESH: u64 = 1 << 32;
+/// Who is due is a number: the id, and below it this bit, unless it was marked since the last read. Who was marked is
+/// looked at twice: what the mark was made for may be counted after the first.
+const WATCHED: u64 = 1;
+
+const fn fresh(id: u32) -> u64 {
+    (id as u64) << 1
+}
+
+const fn watched(id: u32) -> u64 {
+    fresh(id) | WATCHED
+}
 
 impl Processes {
     /// A reader of this table.
@@ -42,18 +51,18 @@ impl Processes {
         self.take_marks(reader)?;
         if all {
             // All others are looked at now, and those that are to be watched join in.
-            reader.due.retain(|due| *due & FRESH != 0);
-            reader.due.iter_mut().for_each(|due| *due &= !FRESH);
+            reader.due.retain(|due| *due & WATCHED == 0);
+            reader.due.iter_mut().for_each(|due| *due |= WATCHED);
             return self.walk(reader, &mut each);
         }
-        // Of two of one, that which is fresh stands first.
-        reader.due.sort_unstable_by_key(|due| (*due as u32, due ^ FRESH));
-        reader.due.dedup_by_key(|due| *due as u32);
+        // Of two of one, that which was marked stands first.
+        sort(&mut reader.due);
+        reader.due.dedup_by_key(|due| *due >> 1);
         let Reader { values, due, .. } = reader;
         let Some(entry) = values.get_mut(..self.words) else { return Ok(()) };
         due.retain_mut(|due| {
-            let (id, fresh) = (*due as u32, *due & FRESH != 0);
-            *due = id.into();
+            let (id, fresh) = ((*due >> 1) as u32, *due & WATCHED == 0);
+            *due |= WATCHED;
             if !self.look_up(id, entry) {
                 return fresh;
             }
@@ -70,7 +79,7 @@ impl Processes {
         if self.look_up(id, entry) {
             let fate = each(entry);
             self.settle(id, fate);
-            reader.watch_if(fate, id.into());
+            reader.watch_if(fate, id);
         }
     }
 
@@ -88,7 +97,7 @@ impl Processes {
             // Linux 4.11 refuses to begin after none, so it begins after a key that the map has not.
             let Some(key) = sys::next_key(marked.as_fd(), u64::MAX)? else { break };
             let _ = sys::remove(marked.as_fd(), key);
-            reader.due_now(key | FRESH);
+            reader.due_now(fresh(key as u32));
         }
         Ok(())
     }
@@ -112,7 +121,7 @@ impl Processes {
                 let id = reader.keys.get(place).map_or(NO_ROOM, |key| *key as u32);
                 let fate = each(id, entry);
                 self.settle(id, fate);
-                reader.watch_if(fate, id.into());
+                reader.watch_if(fate, id);
             }
             seen += count.max(1);
             position = next;
@@ -167,7 +176,7 @@ impl Reader {
                 sys::batch(marked, 1, position, &mut self.keys, &mut self.values, Batch::Take)?;
             for place in 0..count {
                 let id = self.keys.get(place).map_or(NO_ROOM, |key| *key as u32);
-                self.due_now(u64::from(id) | FRESH);
+                self.due_now(fresh(id));
             }
             seen += count.max(1);
             position = next;
@@ -178,9 +187,9 @@ impl Reader {
         Ok(())
     }
 
-    fn watch_if(&mut self, fate: Fate, id: u64) {
+    fn watch_if(&mut self, fate: Fate, id: u32) {
         if fate == Fate::Watch {
-            self.due_now(id);
+            self.due_now(watched(id));
         }
     }
 
@@ -190,6 +199,22 @@ impl Reader {
             self.due.push(due);
         } else {
             self.all = true;
+        }
+    }
+}
+
+/// Sorts by combing: in less code than the library's sorts take, and in hardly more time.
+fn sort(due: &mut [u64]) {
+    let (mut gap, mut moved) = (due.len(), true);
+    while gap > 1 || moved {
+        gap = (gap * 10 / 13).max(1);
+        moved = false;
+        for later in gap..due.len() {
+            let earlier = later - gap;
+            if due.get(earlier) > due.get(later) {
+                due.swap(earlier, later);
+                moved = true;
+            }
         }
     }
 }
@@ -263,6 +288,23 @@ mod tests {
             assert_eq!(kernel.read(Fate::Remove), [9]);
             assert_eq!(kernel.read(Fate::Rest), []);
             assert!(!kernel.processes.look_up(9, &mut [0; 6]));
+        }
+    }
+
+    #[test]
+    fn sorted_whatever_it_was() {
+        let mut random = 1u64;
+        for length in [0, 1, 2, 3, 10, 100, 5000] {
+            let mut due: Vec<u64> = (0..length)
+                .map(|_| {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    random >> 52
+                })
+                .collect();
+            let mut expected = due.clone();
+            expected.sort_unstable();
+            sort(&mut due);
+            assert_eq!(due, expected);
         }
     }
 
