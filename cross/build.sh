@@ -48,12 +48,12 @@ remap() {
 # not position-independent: 12 KB, and the rows stay in the file's pages, where a relocated copy is memory of its own.
 smallest() {
     [ "$package" != kmote ] || printf %s ' -Z fmt-debug=none -Z location-detail=none' \
-        ' -C relocation-model=static -C llvm-args=-enable-machine-outliner=always'
+        ' -C relocation-model=static -C llvm-args=-enable-machine-outliner=always -C llvm-args=-machine-outliner-reruns=3 -C link-arg=-Wl,-z,nosectionheader'
 }
 
 # libbpf and libelf are in kmote alone.
 c_flags() {
-    [ "$package" != kmote ] || printf %s -fno-pic
+    [ "$package" != kmote ] || printf %s "-fno-pic -mllvm -enable-machine-outliner=always -mllvm -machine-outliner-reruns=3"
 }
 
 panics() {

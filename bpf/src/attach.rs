@@ -124,7 +124,7 @@ fn connect(
             sys::attach_trampoline(program, attach_type)?
         }
         Hook::RawTracepoint(_) | Hook::RawMembers(..) => sys::attach_raw_tracepoint(&target, program)?,
-        Hook::Tracepoint(place) | Hook::Record(place, _) => {
+        Hook::Tracepoint(place) | Hook::Record((place, _)) => {
             let id = kernel.tracepoint_id(place).ok_or(libc::ENOENT)?;
             sys::attach_perf_event(PerfEvent::Tracepoint(id), program)?
         }

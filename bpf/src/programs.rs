@@ -25,7 +25,7 @@ pub fn names(event: &str, hook: &Hook, facts: Facts) -> Vec<String> {
         (Hook::FexitResult(_), None) => Vec::new(),
         // Pointers are read as 64 bits.
         (Hook::RawMembers(..), _) if facts.narrow => Vec::new(),
-        (Hook::RawMembers(_, arguments, _), _) => vec![format!("{special}{arguments}")],
+        (Hook::RawMembers((_, arguments, _)), _) => vec![format!("{special}{arguments}")],
         _ if facts.narrow => vec![format!("{special}32"), special, event.to_owned()],
         _ => vec![special, event.to_owned()],
     }
@@ -49,11 +49,11 @@ mod tests {
             (Fentry("f"), None, false, &["e_fentry", "e"][..]),
             (Kretprobe("f"), None, false, &["e_kretprobe", "e"]),
             (Kretprobe("f"), None, true, &["e_kretprobe32", "e_kretprobe", "e"]),
-            (Record("c/t", &[]), None, true, &["e_tp32", "e_tp", "e"]),
+            (Record(&("c/t", &[])), None, true, &["e_tp32", "e_tp", "e"]),
             (FexitResult("f"), Some(4), false, &["e_fexit4"]),
             (FexitResult("f"), None, false, &[]),
-            (RawMembers("t", 2, &[]), None, false, &["e_raw_tp2"]),
-            (RawMembers("t", 2, &[]), None, true, &[]),
+            (RawMembers(&("t", 2, &[])), None, false, &["e_raw_tp2"]),
+            (RawMembers(&("t", 2, &[])), None, true, &[]),
             (All(&[Kprobe("f"), Kprobe("g")]), None, false, &["e_kprobe", "e"]),
         ] {
             assert_eq!(names("e", &hook, Facts { parameters, narrow }), expected, "{hook:?}");

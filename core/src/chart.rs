@@ -10,17 +10,20 @@ pub enum Value {
     /// A slot as it is: a monotone total. `incremental`.
     Counter(usize),
     /// An amount of each interval that is computed from the named slots and accumulated. `incremental`.
-    Sum(&'static [usize], fn(&Delta<'_>) -> u64),
+    Sum(&'static Formula<u64>),
     /// A state of each interval, computed from the named slots; `None` is no value this time. `absolute`.
-    Level(&'static [usize], fn(&Delta<'_>) -> Option<i64>),
+    Level(&'static Formula<Option<i64>>),
 }
+
+/// The slots that a value is computed from, and how.
+pub type Formula<T> = (&'static [usize], fn(&Delta<'_>) -> T);
 
 impl Value {
     /// The slots without which the value cannot be told.
     pub const fn needs(&self) -> &[usize] {
         match self {
             Self::Counter(slot) => core::slice::from_ref(slot),
-            Self::Sum(slots, _) | Self::Level(slots, _) => slots,
+            Self::Sum((slots, _)) | Self::Level((slots, _)) => slots,
         }
     }
 

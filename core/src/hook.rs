@@ -69,7 +69,7 @@ pub enum Hook {
     RawTracepoint(&'static str),
     /// The same with a program that reads so many arguments, and members of kernel structures, whose offsets must be known.
     /// A tracepoint that has fewer arguments refuses it, so that the form with more stands first.
-    RawMembers(&'static str, u8, &'static [Member]),
+    RawMembers(&'static (&'static str, u8, &'static [Member])),
     /// Function entry by kprobe.
     Kprobe(&'static str),
     /// Function return by kprobe.
@@ -77,7 +77,7 @@ pub enum Hook {
     /// Classic tracepoint: category, slash and name, its place under `events` in tracefs.
     Tracepoint(&'static str),
     /// The same with a program that reads fields of its record, which must lie at these offsets.
-    Record(&'static str, &'static [Field]),
+    Record(&'static (&'static str, &'static [Field])),
     /// Several places of one mechanism that only together see the event. Those that the kernel has not got are passed
     /// over, since nothing happens there; all others must be taken, and at least one.
     All(&'static [Hook]),
@@ -117,8 +117,8 @@ impl Hook {
         match self {
             Self::Fentry(name) | Self::Fexit(name) | Self::FexitResult(name) => name,
             Self::Kprobe(name) | Self::Kretprobe(name) => name,
-            Self::RawTracepoint(name) | Self::RawMembers(name, ..) => name,
-            Self::Tracepoint(place) | Self::Record(place, _) => after_slash(place),
+            Self::RawTracepoint(name) | Self::RawMembers((name, ..)) => name,
+            Self::Tracepoint(place) | Self::Record((place, _)) => after_slash(place),
             Self::All([first, ..]) => first.target(),
             Self::All([]) => "nowhere",
             Self::Syscalls(_, names) => after_slash(first_word(names)),
@@ -325,12 +325,12 @@ impl Hook {
             Self::Kprobe(name) | Self::Kretprobe(name) => (kernel.function(name), missing(name, kernel)),
             // Raw tracepoints are listed nowhere for certain: the trial tells.
             Self::RawTracepoint(_) => (Known::Untold, Refusal::NoTracepoint),
-            Self::RawMembers(_, _, members) => {
+            Self::RawMembers((_, _, members)) => {
                 let told = members.iter().all(|member| kernel.member(member) == Known::Present);
                 (if told { Known::Untold } else { Known::Absent }, Refusal::NoMember)
             }
             Self::Tracepoint(place) => (kernel.tracepoint(place), Refusal::NoTracepoint),
-            Self::Record(place, fields) => {
+            Self::Record((place, fields)) => {
                 if kernel.tracepoint(place) == Known::Absent {
                     return Some(Refusal::NoTracepoint);
                 }
@@ -351,7 +351,7 @@ impl Hook {
                     && !matches!(untyped(name, kernel), Refusal::InModule(_))
             }
             Self::Kprobe(name) | Self::Kretprobe(name) => kernel.function(name) == Known::Absent,
-            Self::Tracepoint(place) | Self::Record(place, _) => kernel.tracepoint(place) == Known::Absent,
+            Self::Tracepoint(place) | Self::Record((place, _)) => kernel.tracepoint(place) == Known::Absent,
             Self::RawTracepoint(_) | Self::RawMembers(..) => false,
             Self::All(_) | Self::Syscalls(..) => self.places().all(|place| place.absent(kernel)),
         }
@@ -540,9 +540,9 @@ mod tests {
             tracepoints: Some(&["task_newtask"]),
         };
         for (hook, expected) in [
-            (Record("task/task_newtask", &[("clone_flags", 32)]), None),
-            (Record("task/task_newtask", &[("clone_flags", 28)]), Some(Refusal::OtherRecord)),
-            (Record("task/task_gone", &[("clone_flags", 32)]), Some(Refusal::NoTracepoint)),
+            (Record(&("task/task_newtask", &[("clone_flags", 32)])), None),
+            (Record(&("task/task_newtask", &[("clone_flags", 28)])), Some(Refusal::OtherRecord)),
+            (Record(&("task/task_gone", &[("clone_flags", 32)])), Some(Refusal::NoTracepoint)),
         ] {
             assert_eq!(hook.refusal(&kernel), expected, "{hook:?}");
         }

@@ -67,7 +67,7 @@ impl State {
         let delta = Delta(&self.changes);
         let dimensions = module.charts.iter().flat_map(|chart| chart.dimensions);
         for (sum, dimension) in self.sums.iter_mut().zip(dimensions) {
-            if let Value::Sum(_, amount) = dimension.value {
+            if let Value::Sum((_, amount)) = dimension.value {
                 *sum = sum.wrapping_add(amount(&delta));
             }
         }
@@ -82,7 +82,7 @@ impl State {
         match dimension.value {
             Value::Counter(slot) => self.totals.get(slot).copied().map(signed),
             Value::Sum(..) => self.sums.get(place).copied().map(signed),
-            Value::Level(_, level) => level(&Delta(&self.changes)),
+            Value::Level((_, level)) => level(&Delta(&self.changes)),
         }
     }
 }
@@ -108,8 +108,12 @@ mod tests {
             mode: Mode::Entry,
             dimensions: &[
                 Dimension::new("counter", "counter", Value::Counter(0)),
-                Dimension::new("sum", "sum", Value::Sum(&[0, 1], |d| d[0].saturating_sub(d[1]))),
-                Dimension::new("level", "level", Value::Level(&[1], |d| (d[1] > 0).then_some(d[1] as i64))),
+                Dimension::new("sum", "sum", Value::Sum(&(&[0, 1], |d| d[0].saturating_sub(d[1])))),
+                Dimension::new(
+                    "level",
+                    "level",
+                    Value::Level(&(&[1], |d| (d[1] > 0).then_some(d[1] as i64))),
+                ),
             ],
         }],
         table: None,

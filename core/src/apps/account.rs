@@ -68,7 +68,7 @@ impl<'a> Account<'a> {
                 values.map(move |value| (one, value))
             });
             for (sum, (one, value)) in sums.iter_mut().zip(values) {
-                if let Value::Sum(_, amount) = value {
+                if let Value::Sum((_, amount)) = value {
                     *sum = sum.wrapping_add(amount(&Delta(changes.get(one.place..).unwrap_or_default())));
                 }
             }
@@ -85,7 +85,7 @@ impl<'a> Account<'a> {
         match value {
             Value::Counter(slot) => self.totals.get(first + slot).copied().map(signed),
             Value::Sum(..) => self.sums.get(usize::from(group) * self.values + nth).copied().map(signed),
-            Value::Level(_, level) => level(&Delta(self.changes.get(first..)?)),
+            Value::Level((_, level)) => level(&Delta(self.changes.get(first..)?)),
         }
     }
 

@@ -27,7 +27,7 @@ pub const LIFE: Module = Module {
             slots: &[BORN],
             mode: Mode::Entry,
             // The record has the new process's id; the raw tracepoint's argument is a structure that changes.
-            hooks: &[Record("task/task_newtask", &[("pid", 8), ("clone_flags", FLAGS)])],
+            hooks: &[Record(&("task/task_newtask", &[("pid", 8), ("clone_flags", FLAGS)]))],
         },
         Probe {
             event: "named",
@@ -35,7 +35,7 @@ pub const LIFE: Module = Module {
             mode: Mode::Entry,
             hooks: &[
                 RawTracepoint("task_rename"),
-                Record("task/task_rename", &[("pid", 8), ("newcomm", 28)]),
+                Record(&("task/task_rename", &[("pid", 8), ("newcomm", 28)])),
             ],
         },
         Probe {

@@ -100,7 +100,7 @@ const CHARTS: &[Chart] = &[
         21100,
         "Hit ratio",
         "%",
-        &[Dimension::new("ratio", "ratio", Value::Level(ALL, |delta| Some(Outcome::of(delta).ratio())))],
+        &[Dimension::new("ratio", "ratio", Value::Level(&(ALL, |delta| Some(Outcome::of(delta).ratio()))))],
     ),
     chart(
         "mem.cachestat_dirties",
@@ -114,14 +114,14 @@ const CHARTS: &[Chart] = &[
         21102,
         "Number of accessed files",
         "hits/s",
-        &[Dimension::new("hit", "hit", Value::Sum(ALL, |delta| Outcome::of(delta).hits))],
+        &[Dimension::new("hit", "hit", Value::Sum(&(ALL, |delta| Outcome::of(delta).hits)))],
     ),
     chart(
         "mem.cachestat_misses",
         21103,
         "Files out of page cache",
         "misses/s",
-        &[Dimension::new("miss", "miss", Value::Sum(ALL, |delta| Outcome::of(delta).misses))],
+        &[Dimension::new("miss", "miss", Value::Sum(&(ALL, |delta| Outcome::of(delta).misses)))],
     ),
     chart(
         "mem.cachestat_events",
@@ -142,7 +142,7 @@ const SHARES: &[Share] = &[
         "Hit ratio",
         "%",
         Mode::Entry,
-        &[Value::Level(ALL, |delta| Some(Outcome::of(delta).ratio()))],
+        &[Value::Level(&(ALL, |delta| Some(Outcome::of(delta).ratio())))],
         [
             look(
                 "cachestat_hit_ratio",
@@ -206,7 +206,7 @@ const SHARES: &[Share] = &[
         "Number of accessed files",
         "hits/s",
         Mode::Entry,
-        &[Value::Sum(ALL, |delta| Outcome::of(delta).hits)],
+        &[Value::Sum(&(ALL, |delta| Outcome::of(delta).hits))],
         [
             look(
                 "cachestat_access",
@@ -231,7 +231,7 @@ const SHARES: &[Share] = &[
         "Files out of page cache",
         "misses/s",
         Mode::Entry,
-        &[Value::Sum(ALL, |delta| Outcome::of(delta).misses)],
+        &[Value::Sum(&(ALL, |delta| Outcome::of(delta).misses))],
         [
             look(
                 "cachestat_misses",

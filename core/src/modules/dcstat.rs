@@ -69,7 +69,7 @@ const CHARTS: &[Chart] = &[
         21200,
         "Percentage of files inside directory cache",
         "%",
-        &[Dimension::new("ratio", "ratio", Value::Level(&[REFERENCE, MISS], ratio))],
+        &[Dimension::new("ratio", "ratio", Value::Level(&(&[REFERENCE, MISS], ratio)))],
     ),
     chart(
         "filesystem.dc_reference",
@@ -94,7 +94,7 @@ const SHARES: &[Share] = &[
         "Percentage of files inside directory cache",
         "%",
         Mode::Entry,
-        &[Value::Level(&[REFERENCE, MISS], ratio)],
+        &[Value::Level(&(&[REFERENCE, MISS], ratio))],
         [
             look("dc_hit", "app.ebpf_dc_hit", "directory cache", Kind::Line, 20265, &[("ratio", "ratio")]),
             look(

@@ -66,10 +66,10 @@ const PROBES: &[Probe] = &[
         mode: Mode::Entry,
         // Since v5.11 (a54895fa057c), and v5.10.137, without the queue.
         hooks: &[
-            RawMembers("block_rq_issue", 2, OWN),
-            RawMembers("block_rq_issue", 1, OWN),
-            RawMembers("block_rq_issue", 1, BY_QUEUE),
-            Record("block/block_rq_issue", &[("dev", 8), ("sector", 16), ("nr_sector", 24)]),
+            RawMembers(&("block_rq_issue", 2, OWN)),
+            RawMembers(&("block_rq_issue", 1, OWN)),
+            RawMembers(&("block_rq_issue", 1, BY_QUEUE)),
+            Record(&("block/block_rq_issue", &[("dev", 8), ("sector", 16), ("nr_sector", 24)])),
         ],
     },
     Probe {
@@ -77,9 +77,9 @@ const PROBES: &[Probe] = &[
         slots: &[LOST, UNKNOWN],
         mode: Mode::Entry,
         hooks: &[
-            RawMembers("block_rq_complete", 3, OWN),
-            RawMembers("block_rq_complete", 3, BY_QUEUE),
-            Record("block/block_rq_complete", &[("dev", 8), ("sector", 16), ("nr_sector", 24)]),
+            RawMembers(&("block_rq_complete", 3, OWN)),
+            RawMembers(&("block_rq_complete", 3, BY_QUEUE)),
+            Record(&("block/block_rq_complete", &[("dev", 8), ("sector", 16), ("nr_sector", 24)])),
         ],
     },
 ];

@@ -65,8 +65,11 @@ macro_rules! vector {
 
 // Raw tracepoints first: of perf-attached programs one that interrupts another is lost.
 const PROBES: &[Probe] = &[
-    line("irq_entry", &[RawTracepoint("irq_handler_entry"), Record("irq/irq_handler_entry", &[("irq", 8)])]),
-    line("irq_exit", &[RawTracepoint("irq_handler_exit"), Record("irq/irq_handler_exit", &[("irq", 8)])]),
+    line(
+        "irq_entry",
+        &[RawTracepoint("irq_handler_entry"), Record(&("irq/irq_handler_entry", &[("irq", 8)]))],
+    ),
+    line("irq_exit", &[RawTracepoint("irq_handler_exit"), Record(&("irq/irq_handler_exit", &[("irq", 8)]))]),
     #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
     vector!(THERMAL_APIC, "irq_vectors", "thermal_apic_entry"),
     #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]

@@ -55,11 +55,11 @@ macro_rules! syscall_results {
             places!(Fexit, $($name),+),
             places!(Kretprobe, $($name),+),
             $crate::hook::Hook::All(&[
-                $($crate::hook::Hook::Record(concat!("syscalls/sys_exit_", $name), &[("ret", 16)]),)+
+                $($crate::hook::Hook::Record(&(concat!("syscalls/sys_exit_", $name), &[("ret", 16)])),)+
             ]),
             // On 32-bit kernels.
             $crate::hook::Hook::All(&[
-                $($crate::hook::Hook::Record(concat!("syscalls/sys_exit_", $name), &[("ret", 12)]),)+
+                $($crate::hook::Hook::Record(&(concat!("syscalls/sys_exit_", $name), &[("ret", 12)])),)+
             ]),
         ]
     };

@@ -27,7 +27,7 @@ const PROBES: &[Probe] = &[Probe {
     mode: Mode::Entry,
     // The tracepoint is of v4.14. Its record tells who is killed; the raw one's argument is a structure from v6.8 on.
     hooks: &[
-        Record("oom/mark_victim", &[("pid", 8)]),
+        Record(&("oom/mark_victim", &[("pid", 8)])),
         RawTracepoint("mark_victim"),
         Kprobe("oom_kill_process"),
     ],

@@ -38,7 +38,7 @@ const PROBES: &[Probe] = &[
         slots: &[PROCESS, THREAD],
         mode: Mode::Entry,
         // The clone flags, which tell a thread from a process, are the second argument on every kernel from el7 to 7.3.
-        hooks: &[RawTracepoint("task_newtask"), Record("task/task_newtask", &[("clone_flags", 32)])],
+        hooks: &[RawTracepoint("task_newtask"), Record(&("task/task_newtask", &[("clone_flags", 32)]))],
     },
     Probe {
         event: "exec",
@@ -133,12 +133,12 @@ const CHARTS: &[Chart] = &[
             Dimension::new(
                 "process",
                 "process",
-                Value::Level(&[PROCESS], |delta| Some(clamp(delta[PROCESS]))),
+                Value::Level(&(&[PROCESS], |delta| Some(clamp(delta[PROCESS])))),
             ),
             Dimension::new(
                 "zombie",
                 "zombie",
-                Value::Level(&[EXIT, RELEASE], |delta| Some(unreleased(delta))),
+                Value::Level(&(&[EXIT, RELEASE], |delta| Some(unreleased(delta)))),
             ),
         ],
     ),
@@ -219,9 +219,9 @@ const SHARES: &[Share] = &[
         "Processes and threads that could not be started",
         "calls/s",
         Mode::Return,
-        &[Value::Sum(&[PROCESS_ERROR, THREAD_ERROR], |delta| {
+        &[Value::Sum(&(&[PROCESS_ERROR, THREAD_ERROR], |delta| {
             delta[PROCESS_ERROR].saturating_add(delta[THREAD_ERROR])
-        })],
+        }))],
         [
             look("task_error", "app.ebpf_task_error", "processes", Stacked, 20165, CALLS),
             look("task_error", "cgroup.task_error", "processes", Line, 45004, &[("do_exit", "process")]),

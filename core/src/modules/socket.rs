@@ -64,7 +64,7 @@ const PROBES: &[Probe] = &[
         &[
             RawTracepoint("inet_sock_set_state"),
             FexitResult("inet_csk_accept"),
-            Record("sock/inet_sock_set_state", &[("oldstate", 16), ("newstate", 20)]),
+            Record(&("sock/inet_sock_set_state", &[("oldstate", 16), ("newstate", 20)])),
             Kretprobe("inet_csk_accept"),
         ],
     ),
@@ -76,7 +76,7 @@ const PROBES: &[Probe] = &[
             Fentry("tcp_v4_connect"),
             Kprobe("tcp_v4_connect"),
             RawTracepoint("inet_sock_set_state"),
-            Record("sock/inet_sock_set_state", &[("newstate", 20), ("family", 28)]),
+            Record(&("sock/inet_sock_set_state", &[("newstate", 20), ("family", 28)])),
         ],
     ),
     entry(
@@ -86,14 +86,18 @@ const PROBES: &[Probe] = &[
             Fentry("tcp_v6_connect"),
             Kprobe("tcp_v6_connect"),
             RawTracepoint("inet_sock_set_state"),
-            Record("sock/inet_sock_set_state", &[("newstate", 20), ("family", 28)]),
+            Record(&("sock/inet_sock_set_state", &[("newstate", 20), ("family", 28)])),
         ],
     ),
     // The tracepoint does not see splice.
     entry(
         "received",
         &[RECEIVED, RECEIVED_BYTES],
-        &[Fentry("tcp_cleanup_rbuf"), Kprobe("tcp_cleanup_rbuf"), Record("sock/sock_recv_length", MESSAGE)],
+        &[
+            Fentry("tcp_cleanup_rbuf"),
+            Kprobe("tcp_cleanup_rbuf"),
+            Record(&("sock/sock_recv_length", MESSAGE)),
+        ],
     ),
     error("receive_error", &[RECEIVE_ERROR], &[FexitResult("tcp_recvmsg"), Kretprobe("tcp_recvmsg")]),
     // A socket that does not wait takes less than it is given: by fexit, which costs as little as fentry, bytes are what
@@ -101,7 +105,7 @@ const PROBES: &[Probe] = &[
     entry(
         "sent",
         &[SENT, SENT_BYTES],
-        &[FexitResult("tcp_sendmsg"), Kprobe("tcp_sendmsg"), Record("sock/sock_send_length", MESSAGE)],
+        &[FexitResult("tcp_sendmsg"), Kprobe("tcp_sendmsg"), Record(&("sock/sock_send_length", MESSAGE))],
     ),
     // sendfile and splice had a way of their own before v6.5.
     entry(
@@ -128,7 +132,7 @@ const PROBES: &[Probe] = &[
         &[
             Fentry("skb_consume_udp"),
             Kprobe("skb_consume_udp"),
-            Record("sock/sock_recv_length", MESSAGE),
+            Record(&("sock/sock_recv_length", MESSAGE)),
             All(&[Kretprobe("udp_recvmsg"), Kretprobe("udpv6_recvmsg")]),
         ],
     ),
@@ -143,7 +147,7 @@ const PROBES: &[Probe] = &[
     entry(
         "udp_sent",
         &[UDP_SENT, UDP_SENT_BYTES],
-        &[Fentry("udp_sendmsg"), Kprobe("udp_sendmsg"), Record("sock/sock_send_length", MESSAGE)],
+        &[Fentry("udp_sendmsg"), Kprobe("udp_sendmsg"), Record(&("sock/sock_send_length", MESSAGE))],
     ),
     entry(
         "udp6_sent",
@@ -152,7 +156,7 @@ const PROBES: &[Probe] = &[
             Fentry("udpv6_sendmsg"),
             Kprobe("udpv6_sendmsg"),
             NOWHERE,
-            Record("sock/sock_send_length", MESSAGE),
+            Record(&("sock/sock_send_length", MESSAGE)),
         ],
     ),
     error(
@@ -356,12 +360,12 @@ const SHARES: &[Share] = &[
             "kilobits/s",
             Mode::Entry,
             &[
-                Value::Sum(&[RECEIVED_BYTES, UDP_RECEIVED_BYTES], |delta| {
+                Value::Sum(&(&[RECEIVED_BYTES, UDP_RECEIVED_BYTES], |delta| {
                     delta[RECEIVED_BYTES].saturating_add(delta[UDP_RECEIVED_BYTES])
-                }),
-                Value::Sum(&[SENT_BYTES, UDP_SENT_BYTES], |delta| {
+                })),
+                Value::Sum(&(&[SENT_BYTES, UDP_SENT_BYTES], |delta| {
                     delta[SENT_BYTES].saturating_add(delta[UDP_SENT_BYTES])
-                }),
+                })),
             ],
             [
                 look(

@@ -41,13 +41,13 @@ const PROBES: &[Probe] = &[
         event: "entry",
         slots: ALL,
         mode: Mode::Entry,
-        hooks: &[RawTracepoint("softirq_entry"), Record("irq/softirq_entry", &[("vec", 8)])],
+        hooks: &[RawTracepoint("softirq_entry"), Record(&("irq/softirq_entry", &[("vec", 8)]))],
     },
     Probe {
         event: "exit",
         slots: ALL,
         mode: Mode::Entry,
-        hooks: &[RawTracepoint("softirq_exit"), Record("irq/softirq_exit", &[("vec", 8)])],
+        hooks: &[RawTracepoint("softirq_exit"), Record(&("irq/softirq_exit", &[("vec", 8)]))],
     },
 ];
 

@@ -38,7 +38,7 @@ pub(super) const MODULE: Module = Module {
 /// The same field of the exit records of system calls: those that read, or those that write.
 macro_rules! ends {
     ($at:literal: $($name:literal),+) => {
-        All(&[$(Record(concat!("syscalls/sys_exit_", $name), &[("ret", $at)])),+])
+        All(&[$(Record(&(concat!("syscalls/sys_exit_", $name), &[("ret", $at)]))),+])
     };
 }
 

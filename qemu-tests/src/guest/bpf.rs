@@ -73,12 +73,12 @@ impl Bare {
             _ => 0,
         };
         let program = load(kind, attach_type, function)?;
-        let link = match *place {
-            Hook::RawTracepoint(name) | Hook::RawMembers(name, ..) => raw_tracepoint(name, &program),
+        let link = match place {
+            Hook::RawTracepoint(name) | Hook::RawMembers((name, ..)) => raw_tracepoint(name, &program),
             Hook::Fentry(_) | Hook::Fexit(_) | Hook::FexitResult(_) => raw_tracepoint("", &program),
             Hook::Kprobe(name) => perf(kprobe(name, false)?, &program),
             Hook::Kretprobe(name) => perf(kprobe(name, true)?, &program),
-            Hook::Tracepoint(place) | Hook::Record(place, _) => perf(tracepoint(place)?, &program),
+            Hook::Tracepoint(place) | Hook::Record((place, _)) => perf(tracepoint(place)?, &program),
             Hook::All(_) | Hook::Syscalls(..) => Err(Error::other("several places")),
         }?;
         Ok(Self { program, _link: link })
