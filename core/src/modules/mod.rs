@@ -15,21 +15,33 @@ macro_rules! slots {
     };
 }
 
-/// The functions of system calls, each by its name alone, as one hook.
-///
-/// The kernel's name for one carries the architecture, on a 64-bit kernel that of 32-bit programs besides, since v4.17
-/// (x86), v4.19 (arm64) and v6.6 (riscv64). Some calls have a function of their own for 32-bit programs.
+/// What this architecture's kernels call the function of a system call, on a 64-bit kernel that of 32-bit programs besides,
+/// since v4.17 (x86), v4.19 (arm64) and v6.6 (riscv64).
+#[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+macro_rules! functions {
+    ($name:literal) => {
+        concat!("__x64_sys_", $name, " __ia32_sys_", $name, " __ia32_compat_sys_", $name, " ")
+    };
+}
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
+macro_rules! functions {
+    ($name:literal) => {
+        concat!("__arm64_sys_", $name, " __arm64_compat_sys_", $name, " ")
+    };
+}
+#[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", target_arch = "arm")))]
+macro_rules! functions {
+    ($name:literal) => {
+        concat!("__riscv_sys_", $name, " ")
+    };
+}
+
+/// The functions of system calls, each by its name alone, as one hook: as above, and as older kernels call them. Some calls
+/// have a function of their own for 32-bit programs.
 macro_rules! places {
     ($mechanism:ident, $($name:literal),+) => {
         $crate::hook::Hook::Syscalls($crate::hook::Mechanism::$mechanism, concat!($(
-            "__x64_sys_", $name,
-            " __ia32_sys_", $name,
-            " __ia32_compat_sys_", $name,
-            " __arm64_sys_", $name,
-            " __arm64_compat_sys_", $name,
-            " __riscv_sys_", $name,
-            " sys_", $name,
-            " compat_sys_", $name, " ",
+            functions!($name), "sys_", $name, " compat_sys_", $name, " ",
         )+))
     };
 }
