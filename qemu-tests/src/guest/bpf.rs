@@ -164,7 +164,7 @@ pub struct Calls(File);
 
 impl Calls {
     pub fn of(pid: u32) -> Result<Self> {
-        open_event(&tracepoint_event("raw_syscalls/sys_enter")?, c_long::from(pid), -1).map(Self)
+        open_event(&tracepoint_event("raw_syscalls/sys_enter")?, pid as c_long, -1).map(Self)
     }
 
     pub fn count(&self) -> Result<u64> {

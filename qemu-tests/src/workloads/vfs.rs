@@ -148,7 +148,7 @@ fn make(_: &mut Place) {
         }
         done(1, libc::SYS_unlinkat, &[HERE, text(c"/tmp/made"), 0]);
     }
-    done(1, libc::SYS_mknodat, &[HERE, text(c"/tmp/made"), (libc::S_IFREG | 0o600).into(), 0]);
+    done(1, libc::SYS_mknodat, &[HERE, text(c"/tmp/made"), (libc::S_IFREG | 0o600) as c_long, 0]);
     done(1, libc::SYS_close, &[open(libc::O_RDONLY)]);
     done(1, libc::SYS_unlinkat, &[HERE, text(c"/tmp/made"), 0]);
 }
@@ -159,7 +159,7 @@ fn pipe(place: &mut Place) {
     let _ = fs::remove_file("/tmp/pipe");
     fs::create_dir_all("/tmp/closed").unwrap();
     fs::set_permissions("/tmp/closed", Permissions::from_mode(0o755)).unwrap();
-    done(1, libc::SYS_mknodat, &[HERE, text(c"/tmp/pipe"), (libc::S_IFIFO | 0o600).into(), 0]);
+    done(1, libc::SYS_mknodat, &[HERE, text(c"/tmp/pipe"), (libc::S_IFIFO | 0o600) as c_long, 0]);
 }
 
 fn refusals(place: &mut Place) {
@@ -173,7 +173,11 @@ fn refusals(place: &mut Place) {
     // Nobody but root may write there.
     let child = sys::fork(|| {
         done(1, libc::SYS_setresuid, &[65534, 65534, 65534]);
-        refused(3, libc::SYS_mknodat, &[HERE, text(c"/tmp/closed/made"), (libc::S_IFREG | 0o600).into(), 0]);
+        refused(
+            3,
+            libc::SYS_mknodat,
+            &[HERE, text(c"/tmp/closed/made"), (libc::S_IFREG | 0o600) as c_long, 0],
+        );
         0
     });
     assert_eq!(sys::reap(child), 0);
