@@ -4,7 +4,7 @@
  * floating-point numbers, wide characters and streams; build.rs gives libbpf these in their place.
  *
  * Printed: %s %.*s %c %d %i %u %x %p with l, ll or z before the letter. Scanned: %u %d %i %x %s with an asterisk or a
- * width; a blank skips blanks. Whatever else is asked for ends the text, or the scan.
+ * width, and %n; a blank skips blanks. Whatever else is asked for ends the text, or the scan.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -112,6 +112,7 @@ static const char *skip_blanks(const char *text) {
 }
 
 static int scan(const char *text, const char *format, va_list *arguments) {
+    const char *begin = text;
     int taken = 0;
     for (; *format; format++) {
         if (isspace((unsigned char)*format)) {
@@ -123,7 +124,11 @@ static int scan(const char *text, const char *format, va_list *arguments) {
                 return taken;
             continue;
         }
-        int keep = *++format != '*';
+        if (*++format == 'n') {
+            *va_arg(*arguments, int *) = text - begin;
+            continue;
+        }
+        int keep = *format != '*';
         char *end = (char *)(text = skip_blanks(text));
         format += !keep;
         size_t most = strtoul(format, (char **)&format, 10);
@@ -135,7 +140,7 @@ static int scan(const char *text, const char *format, va_list *arguments) {
                 memcpy(to, text, end - text);
                 to[end - text] = 0;
             }
-        } else if (strchr("udix", *format)) {
+        } else if (*format && strchr("udix", *format)) {
             unsigned number = strtoul(text, &end, *format == 'x' ? 16 : *format == 'i' ? 0 : 10);
             if (keep && end > text)
                 *va_arg(*arguments, unsigned *) = number;

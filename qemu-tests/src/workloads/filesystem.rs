@@ -30,17 +30,31 @@ const SLOWLY: &[(&str, Expected)] =
 
 type Slots = [(&'static str, Expected); 8];
 
-const fn slots(read: u64, write: u64, open: u64, sync: u64) -> Slots {
+/// So many operations of each kind, none of them untimed; the fourth kind by the names of its slots.
+const fn slots(
+    read: u64,
+    write: u64,
+    open: u64,
+    (fourth, lost, other): (&'static str, &'static str, u64),
+) -> Slots {
     [
         ("read_*", Exactly(read)),
         ("write_*", Exactly(write)),
         ("open_*", Exactly(open)),
-        ("sync_*", Exactly(sync)),
+        (fourth, Exactly(other)),
         ("read_lost", Exactly(0)),
         ("write_lost", Exactly(0)),
         ("open_lost", Exactly(0)),
-        ("sync_lost", Exactly(0)),
+        (lost, Exactly(0)),
     ]
+}
+
+const fn syncs(count: u64) -> (&'static str, &'static str, u64) {
+    ("sync_*", "sync_lost", count)
+}
+
+const fn looks(count: u64) -> (&'static str, &'static str, u64) {
+    ("attribute_*", "attribute_lost", count)
 }
 
 /// The disk of a filesystem.
@@ -53,34 +67,24 @@ pub fn disk(module: &str) -> &'static str {
     }
 }
 
+fn step_on(
+    disk: &'static str,
+    name: &'static str,
+    prepare: fn(&mut Place),
+    work: fn(&mut Place),
+    expect: &'static [(&'static str, Expected)],
+) -> Step {
+    Step { name, disk: Some(disk), cpus: 1, prepare, work, expect, counters: Vec::new() }
+}
+
 /// Of nfs, the fourth operation is a look at attributes. Opens are those of version 4, of a name that the client knows.
 pub fn nfs_steps() -> Vec<Step> {
-    const fn slots(read: u64, write: u64, open: u64, attribute: u64) -> Slots {
-        [
-            ("read_*", Exactly(read)),
-            ("write_*", Exactly(write)),
-            ("open_*", Exactly(open)),
-            ("attribute_*", Exactly(attribute)),
-            ("read_lost", Exactly(0)),
-            ("write_lost", Exactly(0)),
-            ("open_lost", Exactly(0)),
-            ("attribute_lost", Exactly(0)),
-        ]
-    }
-    const NONE: Slots = slots(0, 0, 0, 0);
-    const WRITTEN: Slots = slots(0, PAGES, 0, 0);
-    const READ: Slots = slots(PAGES, 0, 0, 0);
-    const OPENED: Slots = slots(0, 0, OPENS, 0);
-    const LOOKED_AT: Slots = slots(0, 0, 0, OPENS);
-    let step = |name, prepare, work, expect| Step {
-        name,
-        disk: Some("nfs"),
-        cpus: 1,
-        prepare,
-        work,
-        expect,
-        counters: Vec::new(),
-    };
+    const NONE: Slots = slots(0, 0, 0, looks(0));
+    const WRITTEN: Slots = slots(0, PAGES, 0, looks(0));
+    const READ: Slots = slots(PAGES, 0, 0, looks(0));
+    const OPENED: Slots = slots(0, 0, OPENS, looks(0));
+    const LOOKED_AT: Slots = slots(0, 0, 0, looks(OPENS));
+    let step = |name, prepare, work, expect| step_on("nfs", name, prepare, work, expect);
     vec![
         step("nothing", nothing, wait, &NONE),
         step("64 pages written", fresh, |p| p.write(PAGES), &WRITTEN),
@@ -100,23 +104,15 @@ fn look(place: &mut Place) {
 }
 
 pub fn steps(module: &str) -> Vec<Step> {
-    const NONE: Slots = slots(0, 0, 0, 0);
-    const WRITTEN: Slots = slots(0, PAGES, 0, 0);
-    const READ: Slots = slots(PAGES, 0, 0, 0);
-    const OPENED: Slots = slots(0, 0, OPENS, 0);
-    const SYNCED: Slots = slots(0, SYNCS, 0, SYNCS);
+    const NONE: Slots = slots(0, 0, 0, syncs(0));
+    const WRITTEN: Slots = slots(0, PAGES, 0, syncs(0));
+    const READ: Slots = slots(PAGES, 0, 0, syncs(0));
+    const OPENED: Slots = slots(0, 0, OPENS, syncs(0));
+    const SYNCED: Slots = slots(0, SYNCS, 0, syncs(SYNCS));
     // A write that must be on the disk when it ends syncs by itself: one operation inside another.
-    const WRITTEN_THROUGH: Slots = slots(0, SYNCS, 1, SYNCS);
+    const WRITTEN_THROUGH: Slots = slots(0, SYNCS, 1, syncs(SYNCS));
     let disk = disk(module);
-    let step = |name, prepare, work, expect| Step {
-        name,
-        disk: Some(disk),
-        cpus: 1,
-        prepare,
-        work,
-        expect,
-        counters: Vec::new(),
-    };
+    let step = |name, prepare, work, expect| step_on(disk, name, prepare, work, expect);
     vec![
         step("nothing", nothing, wait, &NONE),
         step("64 pages written", fresh, |p| p.write(PAGES), &WRITTEN),
