@@ -7,7 +7,7 @@ use crate::support::server::Netdata;
 
 #[test]
 fn sighup_brings_the_configuration_of_now() {
-    let netdata = Netdata::start();
+    let mut netdata = Netdata::start();
     netdata.wait_for_chart("system.process_thread");
     netdata.wait_for_chart("mem.cachestat_dirties");
     let old = netdata.collectors();

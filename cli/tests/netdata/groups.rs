@@ -65,7 +65,7 @@ fn netdata_shows_applications_services_and_containers_of_others_with_their_label
     let (service, container) = (Cgroup::new(SERVICE), Cgroup::new(CONTAINER));
     let crews =
         [Crew::start("kmote-crew", &service, &folder), Crew::start("kmote crew)", &container, &folder)];
-    let netdata = Netdata::start_grouping(
+    let mut netdata = Netdata::start_grouping(
         "[global]\n apps = yes\n cgroups = yes\n",
         "deck.crew: kmote-crew\nhold: 'kmote crew)'\n",
     );
@@ -99,7 +99,7 @@ fn netdata_shows_applications_in_its_old_layout() {
     let folder = Folder::new("old-crew");
     let cgroup = Cgroup::new("kmote-old-crew");
     let crew = Crew::start("kmote-crew", &cgroup, &folder);
-    let netdata = Netdata::start_grouping("[global]\n apps = old\n", "deck: kmote-crew\n");
+    let mut netdata = Netdata::start_grouping("[global]\n apps = old\n", "deck: kmote-crew\n");
     netdata.wait_for_chart("apps.process_create");
     let shown = || netdata.get("/api/v1/chart?chart=apps.process_create");
     let has_crew = || shown().contains("\"deck\": { \"name\": \"deck\" }");
