@@ -70,7 +70,9 @@ static __always_inline int rename(const void *text) {
 // At exec and prctl, with the task and the new name. Others may name a task too: a kernel thread is named by
 // its maker.
 PROGRAM_OF(named, raw_tp) {
-    if (ctx[0] != bpf_get_current_task())
+    // On 32 bits the helper extends the sign of the pointer, and the context does not.
+    __u64 task = bpf_get_current_task();
+    if (ctx[0] != task && ctx[0] != (__u32)task)
         return 0;
     return rename((void *)ctx[1]);
 }

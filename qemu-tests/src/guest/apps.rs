@@ -384,6 +384,8 @@ impl Run {
             let of = |figures: &Figures| figures.get(&key).copied().unwrap_or(0);
             of(after) - of(before)
         };
+        // On some kernels not by every mechanism; the hooks' own rows tell.
+        let begins_are_seen = after.contains_key(&(String::new(), "process process".to_owned()));
         let cgroups = [SERVICE.1, CONTAINER.1];
         for group in cgroups.into_iter().chain([
             "other",
@@ -393,7 +395,11 @@ impl Run {
             "\u{fffd}\u{fffd}\u{fffd}x",
             "bytes",
         ]) {
-            let done = scene.done.iter().find(|(name, _)| *name == group).map_or([0; 3], |(_, done)| *done);
+            let mut done =
+                scene.done.iter().find(|(name, _)| *name == group).map_or([0; 3], |(_, done)| *done);
+            if !begins_are_seen {
+                done[0] = 0;
+            }
             let seen = ["process process", "process exec", "process exit"].map(|slot| grown(group, slot));
             if done != [0; 3] || seen != [0; 3] {
                 self.equal(
