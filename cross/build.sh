@@ -48,12 +48,26 @@ remap() {
 # not position-independent: 12 KB, and the rows stay in the file's pages, where a relocated copy is memory of its own.
 smallest() {
     [ "$package" != kmote ] || printf %s ' -Z fmt-debug=none -Z location-detail=none' \
-        ' -C relocation-model=static -C llvm-args=-enable-machine-outliner=always -C llvm-args=-machine-outliner-reruns=3 -C link-arg=-Wl,-z,nosectionheader'
+        " -C relocation-model=static -C link-arg=-Wl,-z,nosectionheader$(outliner "$1" " -C llvm-args=")"
 }
 
 # libbpf and libelf are in kmote alone.
 c_flags() {
-    [ "$package" != kmote ] || printf %s "-fno-pic -mllvm -enable-machine-outliner=always -mllvm -machine-outliner-reruns=3"
+    [ "$package" != kmote ] || printf %s "-fno-pic$(thumb "$1" " -mthumb")$(outliner "$1" " -mllvm ")"
+}
+
+# Code that stands in many places stands in one. Not on arm: a function that LLVM has made of such code and makes smaller
+# in a second run may call and then go on to another one, with the way back lost (seen with LLVM 22: a fault in kmote on armhf).
+outliner() { # TARGET OPTION
+    case $1 in
+    arm*) ;;
+    *) printf %s "$2-enable-machine-outliner=always$2-machine-outliner-reruns=3" ;;
+    esac
+}
+
+# Arm has a short form of its instructions.
+thumb() { # TARGET OPTION
+    case $1 in armv7*) printf %s "$2" ;; esac
 }
 
 panics() {
@@ -79,8 +93,8 @@ build() { # TARGET
     capital=$(echo "$small" | tr '[:lower:]' '[:upper:]')
     # std is built too, which stable cargo only does when told that it may; the flags are its own for small programs.
     # shellcheck disable=SC2046 # options are words
-    env RUSTC_BOOTSTRAP=1 "CC_$small=$cross/cc.sh" "CFLAGS_$small=$(c_flags)" "AR_$small=$ar" "CARGO_TARGET_${capital}_LINKER=$cross/cc.sh" \
-        "CARGO_TARGET_${capital}_RUSTFLAGS=-C target-feature=+crt-static -C link-self-contained=no -C force-unwind-tables=no$(smallest)$(remap)" \
+    env RUSTC_BOOTSTRAP=1 "CC_$small=$cross/cc.sh" "CFLAGS_$small=$(c_flags "$1")" "AR_$small=$ar" "CARGO_TARGET_${capital}_LINKER=$cross/cc.sh" \
+        "CARGO_TARGET_${capital}_RUSTFLAGS=-C target-feature=+crt-static$(thumb "$1" ",+thumb-mode") -C link-self-contained=no -C force-unwind-tables=no$(smallest "$1")$(remap)" \
         cargo build --manifest-path "$cross/../Cargo.toml" --locked --release --package "$package" --target "$1" \
         $(panics) -Z build-std=std,panic_abort -Z build-std-features=optimize_for_size >&2
     echo "$(target_directory)/$1/release/$package"

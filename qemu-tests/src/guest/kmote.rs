@@ -73,7 +73,9 @@ impl Kmote {
         call(libc::SYS_sendto, &line).map_err(|e| format!("kmote's stdin: {e}"))?;
         let mut lines = Vec::new();
         loop {
-            let Some(line) = self.line() else { return Err("kmote slots ended in a reading".to_owned()) };
+            let Some(line) = self.line() else {
+                return Err(format!("kmote slots ended in a reading ({})", self.wait()));
+            };
             if line == "done" {
                 return Ok(lines);
             }

@@ -47,8 +47,16 @@ pub fn act(order: &str) -> Option<i32> {
 /// Disks that the runner attaches.
 const DISKS: usize = 2;
 
-/// A panic here ends the kernel with a panic too: the runner then misses the closing line and shows the console.
+/// After a panic the runner misses the closing line, and shows the console.
 pub fn main() -> ! {
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("{panic}");
+        // The end of the first process ends the kernel, and with it what the line has not sent yet. A child's is its own.
+        if std::process::id() == 1 {
+            sys::drain();
+            sys::power_off();
+        }
+    }));
     set_up();
     let mut run = Run::new(Place::find(DISKS), &fs::read_to_string("/orders").unwrap_or_default());
     match run.number("show") {

@@ -106,6 +106,12 @@ pub fn unload_module(name: &str) -> Result<()> {
     check(unsafe { libc::syscall(libc::SYS_delete_module, name.as_ptr(), libc::O_NONBLOCK) }).map(drop)
 }
 
+/// Waits until what was written to the console is sent.
+pub fn drain() {
+    // SAFETY: takes no memory.
+    unsafe { libc::tcdrain(libc::STDERR_FILENO) };
+}
+
 pub fn power_off() -> ! {
     // SAFETY: neither call takes memory of ours.
     unsafe {
