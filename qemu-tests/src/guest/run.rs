@@ -12,6 +12,9 @@ use crate::row::{Outcome, Row, end_line};
 /// Words of `--only`; the empty one leaves the choice to kmote.
 const MECHANISMS: [&str; 5] = ["fentry", "raw_tp", "kprobe", "tp", ""];
 
+/// What has rows beside the modules.
+pub const OTHERS: [&str; 4] = ["apps", "sandbox", "leaving", "faults"];
+
 pub struct Run {
     pub place: Place,
     only: Vec<String>,

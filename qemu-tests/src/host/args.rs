@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kmote_core::modules::MODULES;
 use lexopt::prelude::*;
 
 use super::machine::Arch;
+use crate::guest::run;
 
 pub const HELP: &str = "\
 Boots kernels and compares what kmote counts with the work that was done.
@@ -22,7 +24,7 @@ Boots kernels and compares what kmote counts with the work that was done.
   --cost             count instructions instead, an event and a tick (5.10 and 6.12 when no kernel is named)
   --show PIPE        compare nothing: let kmote write all its charts into PIPE.out while work goes on
   --seconds N        for so long (default 60)
-  --only MODULE      only this module of kmote; may be repeated
+  --only MODULE,…    only these modules of kmote; apps, sandbox, leaving and faults are names too; may be repeated
   --kmote PATH       this static kmote instead of building one
   --guest PATH       this static guest program instead of building one
   --refresh          look for newer packages even if a kernel is in the cache
@@ -70,7 +72,10 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Args, lexopt::Error> {
             Long("cost") => args.cost = true,
             Long("show") => args.show = Some(parser.value()?.into()),
             Long("seconds") => args.seconds = parser.value()?.parse()?,
-            Long("only") => args.only.push(parser.value()?.string()?),
+            Long("only") => {
+                let list = parser.value()?.string()?;
+                args.only.extend(list.split(',').map(str::to_owned));
+            }
             Long("kmote") => args.kmote = Some(parser.value()?.into()),
             Long("guest") => args.guest = Some(parser.value()?.into()),
             Long("refresh") => args.refresh = true,
@@ -82,5 +87,34 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Args, lexopt::Error> {
             _ => return Err(arg.unexpected()),
         }
     }
+    if let Some(unknown) = args.only.iter().find(|name| !is_known(name)) {
+        return Err(format!(
+            "--only {unknown}: no such module; there are {}",
+            names().collect::<Vec<_>>().join(", ")
+        )
+        .into());
+    }
     Ok(args)
+}
+
+/// What `--only` may name.
+fn names() -> impl Iterator<Item = &'static str> {
+    MODULES.iter().map(|module| module.name).chain(run::OTHERS).chain(["tick"])
+}
+
+fn is_known(name: &str) -> bool {
+    names().any(|known| known == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_there_is() {
+        let only = |list| parse(lexopt::Parser::from_args(["--only", list])).map(|args| args.only);
+        assert_eq!(only("process,apps").unwrap(), ["process", "apps"]);
+        let error = only("process,aps").unwrap_err().to_string();
+        assert!(error.starts_with("--only aps: no such module; there are process, "), "{error}");
+    }
 }

@@ -5,35 +5,41 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::initramfs::Binaries;
 use super::machine::Arch;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-pub fn build(arch: Arch) -> Result<Binaries, String> {
+/// kmote for a machine: as it is shipped for this target, else as the machine's own build makes it.
+pub fn kmote(arch: Arch, shipped: Option<&str>) -> Result<PathBuf, String> {
+    match shipped {
+        Some(target) => cross(target, "kmote"),
+        None => build(arch, "kmote", "release"),
+    }
+}
+
+/// The first process of a machine.
+pub fn guest(arch: Arch) -> Result<PathBuf, String> {
+    build(arch, "qemu-tests", "guest")
+}
+
+fn build(arch: Arch, package: &str, profile: &str) -> Result<PathBuf, String> {
     match arch {
-        Arch::Amd64 => with_cargo(arch.machine().target),
-        _ => with_cross(arch.machine().target),
+        Arch::Amd64 => with_cargo(arch.machine().target, package, profile),
+        _ => cross(arch.machine().target, package),
     }
 }
 
 /// The toolchain at hand links the C library of amd64 statically, so that nothing else need be installed.
-fn with_cargo(target: &str) -> Result<Binaries, String> {
+fn with_cargo(target: &str, package: &str, profile: &str) -> Result<PathBuf, String> {
     let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let variable = format!("CARGO_TARGET_{}_RUSTFLAGS", target.replace('-', "_").to_uppercase());
-    let build = |package: &str, profile: &str| {
-        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command.current_dir(root()).env(&variable, "-C target-feature=+crt-static");
-        command.args(["build", "--locked", "--target", target, "--package", package, "--profile", profile]);
-        run(&mut command).map(|_| folder.join(target).join(profile).join(package))
-    };
-    Ok(Binaries { kmote: build("kmote", "release")?, guest: build("qemu-tests", "guest")? })
-}
-
-fn with_cross(target: &str) -> Result<Binaries, String> {
-    Ok(Binaries { kmote: cross(target, "kmote")?, guest: cross(target, "qemu-tests")? })
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).env(&variable, "-C target-feature=+crt-static");
+    command.args(["build", "--locked", "--target", target, "--package", package, "--profile", profile]);
+    run(&mut command)?;
+    Ok(folder.join(target).join(profile).join(package))
 }
 
 /// `cross/build.sh` prints the path of what it built.

@@ -20,7 +20,7 @@ const LATER: [(&str, &[&str]); 5] = [
     ("mdflush", &["brd", "raid1"]),
 ];
 
-/// The static programs of one architecture.
+/// The static programs of a guest.
 #[derive(Clone, Debug)]
 pub struct Binaries {
     pub kmote: std::path::PathBuf,

@@ -25,9 +25,14 @@ impl Kernel {
         lists.flat_map(|list| list.split(',')).map(str::to_owned).collect()
     }
 
-    /// The number of a flag `key=N`.
+    /// The value of a flag `key=VALUE`.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        self.flags.iter().find_map(|f| f.strip_prefix(key)?.strip_prefix('='))
+    }
+
+    /// The same if it is a number.
     pub fn number(&self, key: &str) -> Option<u32> {
-        self.flags.iter().find_map(|f| f.strip_prefix(key)?.strip_prefix('=')?.parse().ok())
+        self.value(key)?.parse().ok()
     }
 }
 
@@ -75,6 +80,7 @@ mod tests {
         assert!(kernel.has("optional") && !kernel.has("option"));
         assert!(kernel.only().is_empty());
         assert_eq!(parse_line("k amd64 s p* only=a,b").unwrap().only(), ["a", "b"]);
+        assert_eq!(parse_line("k amd64 s p* kmote=i686").unwrap().value("kmote"), Some("i686"));
     }
 
     #[test]

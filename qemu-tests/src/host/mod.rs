@@ -18,6 +18,7 @@ mod vm;
 
 use std::collections::HashMap;
 use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Mutex, mpsc};
 use std::thread;
@@ -107,7 +108,7 @@ fn test_all(args: &Args, kernels: &[Kernel]) -> Result<Vec<report::Result>, Stri
                 loop {
                     let Ok((nr, image)) = queue.lock().unwrap().recv() else { return };
                     let kernel = &kernels[nr];
-                    let result = test_one(args, kernel, image, &binaries[kernel.arch.machine().name]);
+                    let result = test_one(args, kernel, image, &binaries[nr]);
                     // The table of a kernel comes out as one piece.
                     let mut results = results.lock().unwrap();
                     println!(
@@ -142,26 +143,25 @@ fn image(args: &Args, kernel: &Kernel) -> Result<Image, String> {
     }
 }
 
-fn binaries(args: &Args, kernels: &[Kernel]) -> Result<HashMap<&'static str, Binaries>, String> {
-    let mut found = HashMap::new();
-    for kernel in kernels {
-        let name = kernel.arch.machine().name;
-        if found.contains_key(name) {
-            continue;
-        }
-        let built = match (&args.kmote, &args.guest) {
-            (Some(kmote), Some(guest)) => Binaries { kmote: kmote.clone(), guest: guest.clone() },
-            (kmote, guest) => {
-                let built = binaries::build(kernel.arch)?;
-                Binaries {
-                    kmote: kmote.clone().unwrap_or(built.kmote),
-                    guest: guest.clone().unwrap_or(built.guest),
-                }
-            }
-        };
-        found.insert(name, built);
-    }
-    Ok(found)
+/// Each program is built once, before the first boot.
+fn binaries(args: &Args, kernels: &[Kernel]) -> Result<Vec<Binaries>, String> {
+    let mut built = HashMap::new();
+    kernels.iter().map(|kernel| programs(args, kernel, &mut built)).collect()
+}
+
+fn programs(args: &Args, kernel: &Kernel, built: &mut HashMap<String, PathBuf>) -> Result<Binaries, String> {
+    let (arch, shipped) = (kernel.arch, kernel.value("kmote"));
+    let name = arch.machine().name;
+    let mut once = |what: String, given: &Option<PathBuf>, build: &dyn Fn() -> Result<PathBuf, String>| {
+        let known = given.as_ref().or(built.get(&what)).cloned();
+        let path = known.map_or_else(build, Ok)?;
+        built.insert(what, path.clone());
+        Ok::<_, String>(path)
+    };
+    Ok(Binaries {
+        kmote: once(format!("{name} {shipped:?}"), &args.kmote, &|| binaries::kmote(arch, shipped))?,
+        guest: once(name.to_owned(), &args.guest, &|| binaries::guest(arch))?,
+    })
 }
 
 fn test_one(
