@@ -8,9 +8,12 @@ use std::iter::once;
 
 /// An errno in the system's words, without its number.
 pub fn errno(errno: Errno) -> String {
-    // 524, which kernels let slip to users (ENOTSUPP of include/linux/errno.h), has no words in any libc.
-    if errno == 524 {
-        return "not supported by this kernel".to_owned();
+    match errno {
+        // What kernels let slip to users (ENOTSUPP of include/linux/errno.h) has no words in any libc.
+        524 => return "not supported by this kernel".to_owned(),
+        // musl's own words name neither the limit nor what to do.
+        libc::EMFILE => return "too many open files: raise `ulimit -n` or LimitNOFILE=".to_owned(),
+        _ => {}
     }
     let words = io::Error::from_raw_os_error(errno).to_string();
     let words = words.split(" (os error").next().unwrap_or_default();
@@ -37,6 +40,7 @@ mod tests {
         for (number, words) in [
             (libc::EPERM, "operation not permitted"),
             (libc::ENOMEM, "out of memory"),
+            (libc::EMFILE, "too many open files: raise `ulimit -n` or LimitNOFILE="),
             (524, "not supported by this kernel"),
         ] {
             assert!(errno(number).eq_ignore_ascii_case(words) || number == libc::ENOMEM, "{}", errno(number));
