@@ -50,14 +50,27 @@ impl Modules {
                 self.visit(needed, done)?;
             }
         }
-        // A soft dependency may be an alias or absent: the module loads all the same.
+        // A soft dependency may be an alias or absent: the module loads all the same, or says what it misses.
         for soft in modinfo(&bytes, "softdep=").iter().filter_map(|list| list.strip_prefix("pre:")) {
             for needed in soft.split_whitespace().take_while(|word| !word.ends_with(':')) {
-                let _ = self.visit(needed, done);
+                let _ = self.visit(&self.meant(needed), done);
             }
         }
         done.push(Module { name, bytes });
         Ok(())
+    }
+
+    /// The module that a soft dependency means: `crypto-crc32c` is an alias of crc32c_generic. Only modules with the word
+    /// in their names are asked, since whoever has all aliases has read all modules.
+    fn meant(&self, needed: &str) -> String {
+        let word = needed.trim_start_matches("crypto-").replace('-', "_");
+        let has = |path: &PathBuf| {
+            read(path).is_ok_and(|bytes| modinfo(&bytes, "alias=").iter().any(|alias| alias == needed))
+        };
+        let mut named: Vec<_> = self.files.iter().filter(|(name, _)| name.contains(&word)).collect();
+        named.sort();
+        let found = named.into_iter().find(|(name, path)| **name == word || has(path));
+        found.map_or_else(|| needed.to_owned(), |(name, _)| name.clone())
     }
 }
 
@@ -117,5 +130,23 @@ mod tests {
         let order = Modules::scan(&dir).in_order(&["a", "b", "ext4"]).unwrap();
         fs::remove_dir_all(&dir).unwrap();
         assert_eq!(order.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(), ["c", "b", "a"]);
+    }
+
+    #[test]
+    fn a_soft_dependency_may_be_an_alias() {
+        let dir = std::env::temp_dir().join(format!("kmote-aliases-{}", std::process::id()));
+        fs::create_dir_all(dir.join("kernel")).unwrap();
+        for (name, info) in [
+            ("libcrc32c", "softdep=pre: crc32c"),
+            ("ext4", "softdep=pre: crypto-crc32c post: x\0depends=jbd2"),
+            ("jbd2", "softdep=pre: gone"),
+            ("crc32c_generic", "alias=crypto-crc32c-generic\0alias=crypto-crc32c\0alias=crc32c"),
+        ] {
+            fs::write(dir.join(format!("kernel/{name}.ko")), format!("\0{info}\0")).unwrap();
+        }
+        let order = Modules::scan(&dir).in_order(&["libcrc32c", "ext4"]).unwrap();
+        fs::remove_dir_all(&dir).unwrap();
+        let names: Vec<_> = order.iter().map(|m| m.name.as_str()).collect();
+        assert_eq!(names, ["crc32c_generic", "libcrc32c", "jbd2", "ext4"]);
     }
 }
