@@ -4,7 +4,7 @@
 use crate::apps::{Apps, Asked};
 use crate::coming::{Coming, LOOK};
 use crate::names::Namer;
-use crate::protocol::Sent;
+use crate::protocol::{self, Numbers, Sent};
 use crate::rows::{Rows, Stage};
 use kmote_bpf::kernel::Kernel;
 use kmote_bpf::object::{Attached, Error, Phase, attach_module};
@@ -13,7 +13,6 @@ use kmote_core::chart::Mode;
 use kmote_core::hook::Refusal;
 use kmote_core::module::{Extent, MAX_SLOTS, Module};
 use kmote_core::plan::Plan;
-use kmote_core::state::State;
 use std::time::Duration;
 use ufmt::uWrite;
 
@@ -58,7 +57,7 @@ pub struct Collector {
 #[derive(Debug)]
 struct Running {
     attached: Attached,
-    state: State,
+    state: Numbers,
     /// The keys of its table.
     rows: Option<Rows>,
     mode: Mode,
@@ -180,14 +179,15 @@ impl Collector {
         if let Some(place) = self.running.iter().position(|running| running.is(coming)) {
             let mut old = self.running.remove(place);
             old.advance(&mut self.buffer, &mut self.sums);
-            coming.state = std::mem::take(&mut old.state);
+            std::mem::swap(&mut coming.state, &mut old.state);
             coming.state.begin_anew();
         }
         let Wanted { module, extent, .. } = coming.wanted;
         let attached = attach_module(kernel, module, extent, self.shrink, None);
         let attached = attached.map_err(|error| eprintln!("kmote: {error}")).ok().filter(Attached::counts)?;
-        let state = std::mem::take(&mut coming.state);
-        self.running.push(Running { state, ..Running::new(attached, &coming.wanted) });
+        let mut running = Running::new(attached, &coming.wanted);
+        std::mem::swap(&mut running.state, &mut coming.state);
+        self.running.push(running);
         self.make_room();
         self.running.last().map(|running| &running.attached)
     }
@@ -291,8 +291,8 @@ impl Running {
         let (moments, ticks) = (vec![0; attached.module.charts.len()], wanted.ticks);
         let rows = attached.rows.as_ref().map(|rows| Rows::new(rows.table));
         Self {
+            state: protocol::state(attached.module),
             attached,
-            state: State::default(),
             rows,
             mode: wanted.extent.mode,
             ticks,

@@ -2,9 +2,9 @@
 //! Modules that hook functions of kernel modules, which come and go: these are looked after.
 
 use crate::collector::Wanted;
+use crate::protocol::{self, Numbers};
 use kmote_bpf::kernel::Kernel;
 use kmote_core::home;
-use kmote_core::state::State;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub struct Coming {
     /// The module, and how it is wanted.
     pub wanted: Wanted,
     /// What it has counted, while nothing of it is attached.
-    pub state: State,
+    pub state: Numbers,
     homes: Vec<(PathBuf, u64)>,
 }
 
@@ -31,7 +31,7 @@ impl Coming {
         homes.dedup();
         let homes: Vec<_> =
             homes.into_iter().map(|path| (identity(&path), path)).map(|(id, path)| (path, id)).collect();
-        (!homes.is_empty()).then(|| Self { wanted: *wanted, state: State::default(), homes })
+        (!homes.is_empty()).then(|| Self { wanted: *wanted, state: protocol::state(wanted.module), homes })
     }
 
     /// Whether one of the kernel modules came, went, or went and came again since the last look.

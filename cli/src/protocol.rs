@@ -4,12 +4,20 @@
 use crate::rows::{Row, Rows, Stage};
 use kmote_core::chart::{Chart, Mode, Value};
 use kmote_core::module::{Module, Slots};
-use kmote_core::state::State;
+use kmote_core::state::{self, State};
 use kmote_core::table::Drawn;
 use ufmt::{uWrite, uwrite, uwriteln};
 
 /// What Netdata shows as the plugin of our charts.
 pub(crate) const PLUGIN: &str = "kmote.plugin";
+
+/// The state of a module, in numbers that are made once.
+pub type Numbers = State<Box<[u64]>>;
+
+/// The state of a module before its first read.
+pub fn state(module: &Module) -> Numbers {
+    State::new(module, vec![0; state::numbers(module)].into())
+}
 
 /// A module as the protocol sees it: its row, and what of it is sent.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +108,7 @@ impl<'a> Sent<'a> {
     pub fn values<W: uWrite>(
         self,
         out: &mut W,
-        state: &State,
+        state: &Numbers,
         now: u64,
         sent: &mut [u64],
         mut rows: Option<&mut Rows>,

@@ -9,12 +9,11 @@
 
 use kmote_cli::names::Name;
 use kmote_cli::output::Page;
-use kmote_cli::protocol::Sent;
+use kmote_cli::protocol::{self, Numbers, Sent};
 use kmote_cli::rows::Rows;
 use kmote_core::chart::Mode;
 use kmote_core::module::{Module, Slots};
 use kmote_core::modules::MODULES;
-use kmote_core::state::State;
 use std::fs;
 use std::path::PathBuf;
 
@@ -23,7 +22,7 @@ struct Scripted {
     module: &'static Module,
     mode: Mode,
     live: Slots,
-    state: State,
+    state: Numbers,
     rows: Option<Rows>,
     /// The rows of the next read: names and counters of each key.
     next: Vec<(u64, String, Vec<u64>)>,
@@ -40,7 +39,7 @@ impl Scripted {
             module,
             mode: Mode::Entry,
             live,
-            state: State::default(),
+            state: protocol::state(module),
             rows,
             next: Vec::new(),
             sent,

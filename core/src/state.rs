@@ -3,16 +3,17 @@
 
 use crate::chart::{Dimension, Value};
 use crate::delta::{Delta, between};
-use crate::module::{MAX_DIMENSIONS, MAX_SLOTS, Module, Slots};
+use crate::module::{Module, Slots};
 
 /// A module's last read, its totals and its sums.
+///
+/// The numbers are the caller's, as many as [`numbers`] tells: modules differ much in what they need.
 #[derive(Debug)]
-pub struct State {
+pub struct State<B> {
     reads: Reads,
-    previous: [u64; MAX_SLOTS],
-    changes: [u64; MAX_SLOTS],
-    totals: [u64; MAX_SLOTS],
-    sums: [u64; MAX_DIMENSIONS],
+    /// The slots of the module: so long are the last read, the changes and the totals, which the sums follow.
+    slots: usize,
+    numbers: B,
 }
 
 /// How many reads there were, as far as it matters.
@@ -23,16 +24,9 @@ enum Reads {
     Many,
 }
 
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            reads: Reads::None,
-            previous: [0; MAX_SLOTS],
-            changes: [0; MAX_SLOTS],
-            totals: [0; MAX_SLOTS],
-            sums: [0; MAX_DIMENSIONS],
-        }
-    }
+/// How many numbers the state of a module takes.
+pub fn numbers(module: &Module) -> usize {
+    module.slots.len() * 3 + module.charts.iter().map(|chart| chart.dimensions.len()).sum::<usize>()
 }
 
 /// The values of a dimension on the wire are 63 bits wide: Netdata reads a signed number.
@@ -40,37 +34,48 @@ pub(crate) const fn signed(total: u64) -> i64 {
     (total & i64::MAX as u64) as i64
 }
 
-impl State {
+impl<B: AsRef<[u64]> + AsMut<[u64]>> State<B> {
+    /// The state of `module` before its first read, in numbers that are all 0. Where there are fewer than it takes, the
+    /// last of its values are never told.
+    pub const fn new(module: &Module, numbers: B) -> Self {
+        Self { reads: Reads::None, slots: module.slots.len(), numbers }
+    }
+
     /// Takes the next read of `module`: one total a slot.
     ///
     /// The first read is the base: it sets the totals and no value can be told from it.
     pub fn advance(&mut self, module: &Module, read: &[u64]) {
-        for (slot, &now) in read.iter().enumerate().take(module.slots.len().min(MAX_SLOTS)) {
-            self.changes[slot] =
-                if self.reads == Reads::None { 0 } else { between(self.previous[slot], now) };
-            let before = if self.reads == Reads::None { now } else { self.totals[slot] };
-            self.totals[slot] = before.wrapping_add(self.changes[slot]);
-            self.previous[slot] = now;
+        let first = self.reads == Reads::None;
+        let (previous, rest) = self.numbers.as_mut().split_at_mut_checked(self.slots).unwrap_or_default();
+        let (changes, rest) = rest.split_at_mut_checked(self.slots).unwrap_or_default();
+        let (totals, sums) = rest.split_at_mut_checked(self.slots).unwrap_or_default();
+        let kept = previous.iter_mut().zip(changes.iter_mut()).zip(totals);
+        for (((previous, change), total), &now) in kept.zip(read) {
+            *change = if first { 0 } else { between(*previous, now) };
+            let before = if first { now } else { *total };
+            *total = before.wrapping_add(*change);
+            *previous = now;
         }
-        self.reads = if self.reads == Reads::None { Reads::Base } else { Reads::Many };
+        self.reads = if first { Reads::Base } else { Reads::Many };
         if self.reads == Reads::Many {
-            self.accumulate(module);
+            let delta = Delta(changes);
+            let dimensions = module.charts.iter().flat_map(|chart| chart.dimensions);
+            for (sum, dimension) in sums.iter_mut().zip(dimensions) {
+                if let Value::Sum((_, amount)) = dimension.value {
+                    *sum = sum.wrapping_add(amount(&delta));
+                }
+            }
         }
     }
 
     /// Expects the next read from counters that begin anew at 0: totals go on from where they were.
     pub fn begin_anew(&mut self) {
-        self.previous = [0; MAX_SLOTS];
+        self.numbers.as_mut().iter_mut().take(self.slots).for_each(|previous| *previous = 0);
     }
 
-    fn accumulate(&mut self, module: &Module) {
-        let delta = Delta(&self.changes);
-        let dimensions = module.charts.iter().flat_map(|chart| chart.dimensions);
-        for (sum, dimension) in self.sums.iter_mut().zip(dimensions) {
-            if let Value::Sum((_, amount)) = dimension.value {
-                *sum = sum.wrapping_add(amount(&delta));
-            }
-        }
+    /// The numbers from the part `nth`, each as long as the slots.
+    fn from(&self, nth: usize) -> &[u64] {
+        self.numbers.as_ref().get(nth * self.slots..).unwrap_or_default()
     }
 
     /// The value of the module's dimension number `place` (counted over all its charts) in this tick, given which
@@ -80,9 +85,9 @@ impl State {
             return None;
         }
         match dimension.value {
-            Value::Counter(slot) => self.totals.get(slot).copied().map(signed),
-            Value::Sum(..) => self.sums.get(place).copied().map(signed),
-            Value::Level((_, level)) => level(&Delta(&self.changes)),
+            Value::Counter(slot) => self.from(2).get(slot).copied().map(signed),
+            Value::Sum(..) => self.from(3).get(place).copied().map(signed),
+            Value::Level((_, level)) => level(&Delta(self.from(1))),
         }
     }
 }
@@ -123,7 +128,7 @@ mod tests {
 
     #[test]
     fn totals_go_on_over_counters_that_begin_anew() {
-        let (mut state, all) = (State::default(), Slots::default().with(0).with(1));
+        let (mut state, all) = (state(), Slots::default().with(0).with(1));
         state.advance(&MODULE, &[100, 0]);
         state.advance(&MODULE, &[105, 0]);
         state.begin_anew();
@@ -132,14 +137,19 @@ mod tests {
         assert_eq!(values(&state, all)[0], Some(215));
     }
 
-    fn values(state: &State, live: Slots) -> [Option<i64>; 3] {
+    fn state() -> State<[u64; 9]> {
+        assert_eq!(numbers(&MODULE), 9);
+        State::new(&MODULE, [0; 9])
+    }
+
+    fn values(state: &State<[u64; 9]>, live: Slots) -> [Option<i64>; 3] {
         let dimensions = MODULE.charts[0].dimensions;
         [0, 1, 2].map(|place| state.value(place, &dimensions[place], live))
     }
 
     #[test]
     fn values_of_a_script_of_reads() {
-        let (mut state, all) = (State::default(), Slots::default().with(0).with(1));
+        let (mut state, all) = (state(), Slots::default().with(0).with(1));
         assert_eq!(values(&state, all), [None; 3]);
         for (read, expected) in [
             ([100, 7], [None, None, None]),
@@ -163,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_dimension_without_its_slots_has_no_value() {
-        let mut state = State::default();
+        let mut state = state();
         state.advance(&MODULE, &[1, 1]);
         state.advance(&MODULE, &[2, 2]);
         assert_eq!(values(&state, Slots::default().with(0)), [Some(2), None, None]);
@@ -172,7 +182,7 @@ mod tests {
 
     #[test]
     fn totals_never_fall_whatever_is_read() {
-        let (mut state, all) = (State::default(), Slots::default().with(0).with(1));
+        let (mut state, all) = (state(), Slots::default().with(0).with(1));
         let (mut last, mut random) = (0, 1u64);
         for _ in 0..1000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
