@@ -15,6 +15,9 @@ pub struct Remains {
     kprobe_events: Option<String>,
 }
 
+/// A kernel takes up to a tenth of a second to detach one program, and one run may have 200.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 impl Remains {
     pub fn now() -> Self {
         Self {
@@ -29,7 +32,7 @@ impl Remains {
         let start = Instant::now();
         loop {
             let now = Self::now();
-            if now == *self || start.elapsed() > Duration::from_secs(15) {
+            if now == *self || start.elapsed() > PATIENCE {
                 return self.compare(&now);
             }
             sleep(Duration::from_millis(20));
