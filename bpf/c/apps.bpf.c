@@ -11,13 +11,6 @@ struct apps {
 };
 COUNTERS(apps)
 
-// The record's clone_flags, a long, as the row says.
-#ifdef __TARGET_ARCH_arm
-#define CLONE_FLAGS FIELD(__u32, 28)
-#else
-#define CLONE_FLAGS FIELD(__u64, 32)
-#endif
-
 // Gives an entry the name and the cgroup of the current task, which lives.
 static __always_inline void take_on_current(struct process_entry *entry) {
     struct process_name name;
@@ -28,11 +21,10 @@ static __always_inline void take_on_current(struct process_entry *entry) {
 
 // In the forking process, before the new one runs. Its id may be that of one that ended and is still in the
 // table.
-PROGRAM_OF(born, tp) {
+static __always_inline int begin(__u64 id, __u64 flags) {
     struct apps *all = counters();
     __u64 parent = bpf_get_current_pid_tgid() >> 32;
-    __u64 id = FIELD(__u32, 8);
-    if (!all || CLONE_FLAGS & CLONE_THREAD)
+    if (!all || flags & CLONE_THREAD)
         return 0;
     ADD(all->born, 1);
     struct process_entry *entry = entry_of(id);
@@ -47,6 +39,10 @@ PROGRAM_OF(born, tp) {
         mark(entry, id);
     return 0;
 }
+
+// The record's pid and clone_flags, a long of the kernel, as the row says.
+PROGRAM_OF(born, tp) { return begin(FIELD(__u32, 8), FIELD(__u64, 32)); }
+PROGRAM_OF(born, tp32) { return begin(FIELD(__u32, 8), FIELD(__u32, 28)); }
 
 // Names the current process; a thread's name is its own. What follows the name's zero byte is not ours to
 // look at.

@@ -11,9 +11,6 @@ const NAMED: usize = 1;
 /// The slot of the ends that were seen.
 pub const ENDED: usize = 2;
 
-/// The offset of the record's clone flags, which are a long.
-const FLAGS: usize = if cfg!(target_pointer_width = "32") { 28 } else { 32 };
-
 /// Attached when groups of processes are asked for. Each probe that is lost costs something: a process that was not seen
 /// to begin has the parent that /proc tells, one that was not seen to be renamed keeps its group, and the end of one
 /// that was not seen is noticed some minutes later.
@@ -27,7 +24,11 @@ pub const LIFE: Module = Module {
             slots: &[BORN],
             mode: Mode::Entry,
             // The record has the new process's id; the raw tracepoint's argument is a structure that changes.
-            hooks: &[Record(&("task/task_newtask", &[("pid", 8), ("clone_flags", FLAGS)]))],
+            // The clone flags are a long of the kernel, which need not be one of ours.
+            hooks: &[
+                Record(&("task/task_newtask", &[("pid", 8), ("clone_flags", 32)])),
+                Record(&("task/task_newtask", &[("pid", 8), ("clone_flags", 28)])),
+            ],
         },
         Probe {
             event: "named",
