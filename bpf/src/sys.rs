@@ -331,6 +331,21 @@ pub fn remove(map: BorrowedFd<'_>, key: u64) -> Result<(), Errno> {
     checked(unsafe { raw::bpf_map_delete_elem(map.as_raw_fd(), (&raw const key).cast()) }).map(drop)
 }
 
+/// Gives back the pages of the program's own file, of which most serve the start alone. What is needed still comes again
+/// from the page cache when it is touched.
+pub fn forget_start() {
+    unsafe extern "C" {
+        static __executable_start: u8;
+        static etext: u8;
+    }
+    // Whole pages, also where one has 64 KB, and none that the writable part begins in.
+    const PAGE: usize = 1 << 16;
+    let start = (&raw const __executable_start).addr().next_multiple_of(PAGE);
+    let length = ((&raw const etext).addr() & !(PAGE - 1)).saturating_sub(start);
+    // SAFETY: between these marks of the linker lie code and constants, mapped from the file and never written.
+    unsafe { libc::madvise(std::ptr::with_exposed_provenance_mut(start), length, libc::MADV_DONTNEED) };
+}
+
 /// Nanoseconds of the clock that programs read.
 pub fn monotonic() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };

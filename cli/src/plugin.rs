@@ -179,6 +179,7 @@ impl Run<'_> {
         if sink.compares() {
             going = going && self.tick(&mut page, start, sink)?;
         }
+        sys::forget_start();
         if let Some(needs) = self.sandbox.take() {
             let needs = Needs { files: sink.file().is_some(), ..needs };
             safety::confine(self.kernel, &mut self.collector, needs);
