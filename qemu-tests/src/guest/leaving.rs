@@ -104,7 +104,8 @@ impl Run {
 
     /// What the machine is there for has most of the memory, and goes on.
     fn beside_a_hog(&mut self, subject: Subject) {
-        let bytes = total_memory() / 5 * 3;
+        let used = memory("MemTotal:").saturating_sub(memory("MemAvailable:"));
+        let bytes = (memory("MemTotal:") / 5 * 3).saturating_sub(used);
         let before = killed();
         let hog = sys::fork(|| hog(bytes));
         let mut stream = Stream::start_command(&mut everything());
@@ -133,9 +134,10 @@ fn hog(bytes: usize) -> i32 {
     }
 }
 
-fn total_memory() -> usize {
+/// A line of /proc/meminfo, in bytes.
+pub(super) fn memory(name: &str) -> usize {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap_or(0) * 1024
 }
 

@@ -225,7 +225,11 @@ impl Run {
                 self.send(subject, slot, &expected.text(), "no line", Outcome::Failed, String::new());
                 continue;
             };
-            let own = workloads::of_reading(subject.module, slot, a.get(ANSWER).copied().unwrap_or(0));
+            // The tracepoints of system calls do not see those that a file of 32 bits makes on a kernel of 64
+            // (arch_trace_is_compat_syscall): those of kmote, here.
+            let unseen = subject.mechanism.starts_with("tp") && self.told("compat");
+            let answer = a.get(ANSWER).copied().unwrap_or(0);
+            let own = if unseen { 0 } else { workloads::of_reading(subject.module, slot, answer) };
             let seen = after.wrapping_sub(before).wrapping_sub(own);
             let outcome = if expected.holds(seen) { Outcome::Passed } else { Outcome::Failed };
             self.send(subject, slot, &expected.text(), &seen.to_string(), outcome, expected.why().to_owned());

@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use super::counters::Counter::Tasks;
 use super::kmote::PROGRAM;
 use super::run::{Run, Subject};
 use super::sys;
@@ -11,6 +12,9 @@ use super::sys;
 /// The chart and dimension that count new processes.
 const CHART: &str = "system.process_thread";
 const DIMENSION: &str = "_do_fork";
+
+/// How often it is done again when the kernel's own counter says that something else was going on too.
+const TRIES: usize = 5;
 
 /// A running plugin.
 pub struct Stream {
@@ -122,14 +126,21 @@ impl Run {
     /// The number of processes that Netdata would add up is the number of forks.
     pub fn stream(&mut self) {
         let subject = Subject { module: "process", mechanism: "stream", work: "23 forks in 4 ticks" };
-        let mut stream = Stream::start(4);
-        stream.tick();
-        let before = stream.value;
-        for _ in 0..23 {
-            sys::reap(sys::fork(|| 0));
+        for attempt in 1..=TRIES {
+            let mut stream = Stream::start(4);
+            stream.tick();
+            let (before, tasks) = (stream.value, Tasks.read());
+            for _ in 0..23 {
+                sys::reap(sys::fork(|| 0));
+            }
+            let status = stream.drain();
+            // Kernel threads come, more so where there are several CPUs.
+            if Tasks.read().zip(tasks).is_some_and(|(now, then)| now != then + 23) && attempt < TRIES {
+                continue;
+            }
+            self.equal(subject, "exit status", &"exit status: 0", &status);
+            self.equal(subject, "sum of the SETs", &23, &(stream.value - before));
+            break;
         }
-        let status = stream.drain();
-        self.equal(subject, "exit status", &"exit status: 0", &status);
-        self.equal(subject, "sum of the SETs", &23, &(stream.value - before));
     }
 }
