@@ -57,7 +57,8 @@ c_flags() {
 }
 
 # Code that stands in many places stands in one. Not on arm: a function that LLVM has made of such code and makes smaller
-# in a second run may call and then go on to another one, with the way back lost (seen with LLVM 22: a fault in kmote on armhf).
+# in a second run may call and then go on to another one, with the way back lost (read in the code at which kmote by LLVM 22
+# ended by SIGSEGV on armhf).
 outliner() { # TARGET OPTION
     case $1 in
     arm*) ;;

@@ -35,8 +35,8 @@ pub(crate) const fn signed(total: u64) -> i64 {
 }
 
 impl<B: AsRef<[u64]> + AsMut<[u64]>> State<B> {
-    /// The state of `module` before its first read, in numbers that are all 0. Where there are fewer than it takes, the
-    /// last of its values are never told.
+    /// The state of `module` before its first read, in numbers that are all 0 and as many as [`numbers`] tells: with
+    /// fewer its values mean nothing.
     pub const fn new(module: &Module, numbers: B) -> Self {
         Self { reads: Reads::None, slots: module.slots.len(), numbers }
     }

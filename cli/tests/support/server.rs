@@ -102,7 +102,7 @@ impl Netdata {
         if holds_within(LONG, || self.try_get(&path).is_some()) {
             return;
         }
-        // Seen once, on a machine of CI: no answer for 20 s, and no word in the log. Where the collector has sent its
+        // Seen once, on a machine of CI: no chart within 20 s, and no word in the log. Where the collector has sent its
         // charts and values it has done its part, and Netdata is given a second try; else this is a fault of ours.
         let state = self.state();
         assert!(self.collectors().iter().any(|&pid| sent(pid) > ANNOUNCED), "{id} never came\n{state}");
