@@ -630,7 +630,7 @@ impl Watch {
 /// ordinary return.
 pub fn wait(watches: &mut [Watch], limit: Option<Duration>) -> Result<(), Errno> {
     let limit = limit.map(|limit| libc::timespec {
-        tv_sec: limit.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_sec: limit.as_secs().try_into().unwrap_or(i32::MAX.into()),
         tv_nsec: limit.subsec_nanos() as _,
     });
     let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

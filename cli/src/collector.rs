@@ -158,7 +158,7 @@ impl Collector {
 
     /// Looks now and then, by `now` in microseconds, whether kernel modules came or went, and attaches anew what hooks
     /// their functions; `each` hears of it. Sweeps out what never ended. Whether there are charts to declare.
-    pub fn look(&mut self, kernel: &Kernel, now: u64, mut each: impl FnMut(&Attached)) -> bool {
+    pub fn look(&mut self, kernel: &Kernel, now: u64, mut each: impl FnMut(&Attached, Mode)) -> bool {
         if u128::from(now.saturating_sub(self.looked)) < LOOK.as_micros() {
             return false;
         }
@@ -167,7 +167,7 @@ impl Collector {
         let mut comings = std::mem::take(&mut self.comings);
         for coming in &mut comings {
             if coming.changed() {
-                self.attach_anew(kernel, coming).into_iter().for_each(&mut each);
+                self.attach_anew(kernel, coming, &mut each);
             }
         }
         self.comings = comings;
@@ -175,7 +175,7 @@ impl Collector {
     }
 
     /// Detaches a module and attaches what can be had of it now; what it has counted is kept.
-    fn attach_anew(&mut self, kernel: &Kernel, coming: &mut Coming) -> Option<&Attached> {
+    fn attach_anew(&mut self, kernel: &Kernel, coming: &mut Coming, each: impl FnOnce(&Attached, Mode)) {
         if let Some(place) = self.running.iter().position(|running| running.is(coming)) {
             let mut old = self.running.remove(place);
             old.advance(&mut self.buffer, &mut self.sums);
@@ -184,12 +184,14 @@ impl Collector {
         }
         let Wanted { module, extent, .. } = coming.wanted;
         let attached = attach_module(kernel, module, extent, self.shrink, None);
-        let attached = attached.map_err(|error| eprintln!("kmote: {error}")).ok().filter(Attached::counts)?;
-        let mut running = Running::new(attached, &coming.wanted);
-        std::mem::swap(&mut running.state, &mut coming.state);
-        self.running.push(running);
-        self.make_room();
-        self.running.last().map(|running| &running.attached)
+        let Ok(attached) = attached.map_err(|error| eprintln!("kmote: {error}")) else { return };
+        each(&attached, extent.mode);
+        if attached.counts() {
+            let mut running = Running::new(attached, &coming.wanted);
+            std::mem::swap(&mut running.state, &mut coming.state);
+            self.running.push(running);
+            self.make_room();
+        }
     }
 
     /// Turns to the tick of this number: the modules that are read on every second one, say, are due on even ones. All are

@@ -18,19 +18,24 @@ pub fn start(collector: &Collector, errors: &[Error], budget: u64) {
     for error in errors {
         eprintln!("kmote: {error}");
     }
-    for (attached, _) in collector.modes() {
-        if let Some(home) = waits_for(attached) {
-            eprintln!("kmote: {} waits: the kernel module {home} is not loaded", attached.module.name);
-        }
-    }
-    for loss in losses(collector) {
-        eprintln!("kmote: not counted: {}: {}; {}", loss.probes.join(", "), loss.why, loss.costs());
-    }
+    lacks(&collector.modes().collect::<Vec<_>>());
     if collector.memory() > 0 {
         eprintln!("kmote: {}", memory(collector, budget));
     }
     if let Some(apps) = collector.groups() {
         apps.complaints().iter().for_each(|complaint| eprintln!("kmote: {complaint}"));
+    }
+}
+
+/// Says what is lost of modules, each of which is wanted in a mode.
+fn lacks(modes: &[(&Attached, Mode)]) {
+    for (attached, _) in modes {
+        if let Some(home) = waits_for(attached) {
+            eprintln!("kmote: {} waits: the kernel module {home} is not loaded", attached.module.name);
+        }
+    }
+    for loss in losses(modes) {
+        eprintln!("kmote: not counted: {}: {}; {}", loss.probes.join(", "), loss.why, loss.costs());
     }
 }
 
@@ -55,9 +60,12 @@ fn waits_for(attached: &Attached) -> Option<&'static str> {
     attached.awaits().filter(|_| !attached.counts())
 }
 
-/// Says that a module counts now, since a kernel module came or went.
-pub fn came(attached: &Attached) {
-    eprintln!("kmote: {} is attached anew, since a kernel module came or went", attached.module.name);
+/// Says what a module counts now, since a kernel module came or went.
+pub fn came(attached: &Attached, mode: Mode) {
+    if attached.counts() {
+        eprintln!("kmote: {} is attached anew, since a kernel module came or went", attached.module.name);
+    }
+    lacks(&[(attached, mode)]);
 }
 
 /// Says what lasts or comes again and again once an hour.
@@ -127,9 +135,9 @@ impl Loss {
     }
 }
 
-fn losses(collector: &Collector) -> Vec<Loss> {
+fn losses(modes: &[(&Attached, Mode)]) -> Vec<Loss> {
     let mut losses: Vec<Loss> = Vec::new();
-    for (attached, mode) in collector.modes().filter(|(attached, _)| waits_for(attached).is_none()) {
+    for (attached, mode) in modes.iter().copied().filter(|(attached, _)| waits_for(attached).is_none()) {
         for (probe, outcome) in lost(attached) {
             let why = why(probe, outcome);
             match losses.iter_mut().find(|loss| loss.why == why) {

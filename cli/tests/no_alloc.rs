@@ -61,7 +61,7 @@ fn a_thousand_ticks_allocate_nothing() {
             page.clear();
             assert!(
                 !collector
-                    .look(&kernel, tick * 1_000_000, |attached| panic!("{} came", attached.module.name))
+                    .look(&kernel, tick * 1_000_000, |attached, _| panic!("{} came", attached.module.name))
             );
             collector.read(|error| panic!("{error}"));
             collector.values(&mut page, tick * 1_000_000).unwrap();

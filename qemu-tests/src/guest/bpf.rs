@@ -20,8 +20,10 @@ use super::sys::{Walk, next_id};
 /// `union bpf_attr`, as far as any of these commands uses it, by its 64-bit words.
 type Attr = [u64; 15];
 
+const MAP_GET_NEXT_KEY: c_long = 4;
 const PROG_LOAD: c_long = 5;
 const PROG_GET_FD_BY_ID: c_long = 13;
+const MAP_GET_FD_BY_ID: c_long = 14;
 const OBJ_GET_INFO_BY_FD: c_long = 15;
 const RAW_TRACEPOINT_OPEN: c_long = 17;
 
@@ -209,18 +211,64 @@ impl Program {
     fn of(program: &File) -> Result<Self> {
         // struct bpf_prog_info up to its recursion_misses.
         let mut info = [0_u64; 27];
+        tell(program, &mut info)?;
+        Ok(Self {
+            name: text(&info[8..10]),
+            spent: Spent { time: info[24], runs: info[25] },
+            missed: info[26],
+        })
+    }
+}
+
+/// What the kernel tells of an object, as far as there is room.
+fn tell(object: &File, info: &mut [u64]) -> Result<()> {
+    let mut attr = Attr::default();
+    attr[0] = pair(object.as_raw_fd() as u32, size_of_val(info) as u32);
+    attr[1] = info.as_mut_ptr() as u64;
+    // SAFETY: `info` is as long as the size given, and ours for the time of the call.
+    let result =
+        unsafe { libc::syscall(libc::SYS_bpf, OBJ_GET_INFO_BY_FD, attr.as_ptr(), size_of::<Attr>()) };
+    if result < 0 { Err(Error::last_os_error()) } else { Ok(()) }
+}
+
+/// A name, as it lies in memory.
+fn text(words: &[u64]) -> String {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
+}
+
+/// A map that somebody else has made.
+pub struct Map {
+    map: File,
+    pub name: String,
+}
+
+impl Map {
+    pub fn of(id: u32) -> Result<Self> {
         let mut attr = Attr::default();
-        attr[0] = pair(program.as_raw_fd() as u32, size_of_val(&info) as u32);
-        attr[1] = info.as_mut_ptr() as u64;
-        // SAFETY: `info` is as long as the size given, and ours for the time of the call.
-        let result =
-            unsafe { libc::syscall(libc::SYS_bpf, OBJ_GET_INFO_BY_FD, attr.as_ptr(), size_of::<Attr>()) };
-        if result < 0 {
-            return Err(Error::last_os_error());
+        attr[0] = pair(id, 0);
+        let map = bpf(MAP_GET_FD_BY_ID, &attr)?;
+        // struct bpf_map_info up to its name.
+        let mut info = [0; 5];
+        tell(&map, &mut info)?;
+        Ok(Self { map, name: text(&info[3..5]) })
+    }
+
+    /// How many keys it has, none longer than 64 bits, while nobody changes them.
+    pub fn entries(&self) -> usize {
+        // One key, and the one after it.
+        let (mut keys, mut count) = ([0_u64; 2], 0);
+        let mut attr = Attr::default();
+        attr[0] = pair(self.map.as_raw_fd() as u32, 0);
+        attr[2] = (&raw mut keys[1]) as u64;
+        // SAFETY: the attributes and both keys, of at most 64 bits each, live through the call.
+        while unsafe { libc::syscall(libc::SYS_bpf, MAP_GET_NEXT_KEY, attr.as_ptr(), size_of::<Attr>()) } == 0
+        {
+            count += 1;
+            keys[0] = keys[1];
+            attr[1] = (&raw mut keys[0]) as u64;
         }
-        let name: Vec<u8> = info[8..10].iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
-        Ok(Self { name, spent: Spent { time: info[24], runs: info[25] }, missed: info[26] })
+        count
     }
 }
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A filesystem whose kernel module comes, goes and comes again while kmote runs, which must not hold it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::process::Command;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::kmote::PROGRAM;
+use super::kmote::{Kmote, PROGRAM};
 use super::run::{Run, Subject};
 use super::stream::Stream;
 use super::sys;
 
 const MODULE: &str = "xfs";
+/// What kmote says goes there.
+const SAID: &str = "/tmp/said";
 const CHART: &str = "filesystem.xfs_write_latency";
 const PAGES: u64 = 64;
 /// So many ticks at most are read until all is counted.
@@ -27,7 +30,8 @@ impl Run {
         let said = String::from_utf8_lossy(&check.stdout).contains("the kernel module xfs is not loaded");
         self.equal(subject, "check says so", &true, &said);
         let mut command = Command::new(PROGRAM);
-        let mut stream = Stream::start_command(command.args(["1", "--modules", MODULE])).of(CHART, None);
+        command.args(["1", "--modules", MODULE]).stderr(File::create(SAID).unwrap());
+        let mut stream = Stream::start_command(&mut command).of(CHART, None);
         if self.comes(Subject { work: "it comes", ..subject }, &mut stream) {
             self.goes(Subject { work: "it goes", ..subject });
             self.comes(Subject { work: "it comes again", ..subject }, &mut stream);
@@ -36,12 +40,19 @@ impl Run {
         self.equal(subject, "exit status", &"exit status: 0", &stream.drain());
     }
 
-    /// Loads and mounts it, and waits until its charts are sent. Whether it came: the console says why not.
+    /// Loads and mounts it, and waits until its charts are sent. Whether they are: the console says why not.
     fn comes(&mut self, subject: Subject, stream: &mut Stream) -> bool {
         let (begin, value) = (Instant::now(), stream.value);
         self.place.turn_to(MODULE);
         self.equal(subject, "mounted", &true, &self.place.has(MODULE));
         if !self.place.has(MODULE) {
+            return false;
+        }
+        if !hooks_anything() {
+            sleep(Duration::from_secs(60));
+            let said = fs::read_to_string(SAID).unwrap();
+            let lost = said.lines().any(|line| line.starts_with(&format!("kmote: not counted: {MODULE} ")));
+            self.equal(subject, "says that it is not counted", &true, &lost);
             return false;
         }
         stream.declaration();
@@ -71,6 +82,14 @@ impl Run {
         let unloaded = sys::unload_module(MODULE).map_err(|error| error.to_string());
         self.equal(subject, "unloaded", &"Ok(())", &format!("{unloaded:?}"));
     }
+}
+
+/// Whether this kernel lets functions of the module be hooked, now that it is there.
+fn hooks_anything() -> bool {
+    let kmote = Kmote::start(MODULE, &[]).unwrap();
+    let any = kmote.hooks.iter().any(|hook| hook.attached.is_some());
+    kmote.finish();
+    any
 }
 
 fn directory() -> String {

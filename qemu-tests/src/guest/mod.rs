@@ -9,7 +9,9 @@ mod coming;
 mod confined;
 mod cost;
 pub mod counters;
+mod endurance;
 mod faults;
+mod footprint;
 mod interruptions;
 pub mod kmote;
 mod leaving;
@@ -23,6 +25,7 @@ mod show;
 mod stream;
 mod symbols;
 pub mod sys;
+mod usage;
 
 use std::fs;
 

@@ -13,7 +13,9 @@ use crate::row::{Outcome, Row, end_line};
 const MECHANISMS: [&str; 5] = ["fentry", "raw_tp", "kprobe", "tp", ""];
 
 /// What has rows beside the modules.
-pub const OTHERS: [&str; 4] = ["apps", "sandbox", "leaving", "faults"];
+pub const OTHERS: [&str; 5] = ["apps", "footprint", "sandbox", "leaving", "faults"];
+/// What is done only where it is asked for, since it takes long.
+pub const ASKED: [&str; 1] = ["endurance"];
 
 pub struct Run {
     pub place: Place,
@@ -59,6 +61,12 @@ impl Run {
         if self.wants("apps") {
             self.apps();
         }
+        if self.wants("footprint") {
+            self.footprint();
+        }
+        if self.only.iter().any(|name| name == "endurance") {
+            self.endurance();
+        }
         if self.wants("sandbox") {
             self.confined();
         }
@@ -83,6 +91,11 @@ impl Run {
 
     pub fn told(&self, flag: &str) -> bool {
         self.flags.iter().any(|f| f == flag)
+    }
+
+    /// Whether kmote is as `cross/build.sh` makes it.
+    pub fn is_shipped(&self) -> bool {
+        cfg!(not(target_arch = "x86_64")) || self.flags.iter().any(|flag| flag.starts_with("kmote="))
     }
 
     /// The number of a flag.
@@ -126,6 +139,13 @@ impl Run {
         let (expected, seen) = (expected.to_string(), seen.to_string());
         let outcome = if expected == seen { Outcome::Passed } else { Outcome::Failed };
         self.send(subject, counted, &expected, &seen, outcome, String::new());
+    }
+
+    /// A number that must not be greater than another, or that is only shown.
+    pub fn most(&mut self, subject: Subject, what: &str, most: Option<u64>, seen: u64, beside: String) {
+        let outcome = if most.is_none_or(|most| seen <= most) { Outcome::Passed } else { Outcome::Failed };
+        let most = most.map_or(String::new(), |most| format!("≤{most}"));
+        self.send(subject, what, &most, &seen.to_string(), outcome, beside);
     }
 
     pub fn send(

@@ -24,7 +24,8 @@ Boots kernels and compares what kmote counts with the work that was done.
   --cost             count instructions instead, an event and a tick (5.10 and 6.12 when no kernel is named)
   --show PIPE        compare nothing: let kmote write all its charts into PIPE.out while work goes on
   --seconds N        for so long (default 60)
-  --only MODULE,…    only these modules of kmote; apps, sandbox, leaving and faults are names too; may be repeated
+  --only MODULE,…    only these modules of kmote; apps, footprint, sandbox, leaving and faults are names too, and
+                     endurance, which is done only when named (ten minutes of 500 forks a second); may be repeated
   --kmote PATH       this static kmote instead of building one
   --guest PATH       this static guest program instead of building one
   --refresh          look for newer packages even if a kernel is in the cache
@@ -99,7 +100,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Args, lexopt::Error> {
 
 /// What `--only` may name.
 fn names() -> impl Iterator<Item = &'static str> {
-    MODULES.iter().map(|module| module.name).chain(run::OTHERS).chain(["tick"])
+    MODULES.iter().map(|module| module.name).chain(run::OTHERS).chain(run::ASKED).chain(["tick", "crowds"])
 }
 
 fn is_known(name: &str) -> bool {

@@ -33,6 +33,8 @@ use matrix::Kernel;
 
 /// Where costs are counted: the kernels on which those of Netdata's own plugin are known.
 const COST_KERNELS: [&str; 2] = ["5.10", "6.12"];
+/// MiB of memory there: room for ten thousand processes.
+const COST_MEMORY: u32 = 2048;
 
 pub fn main() -> ExitCode {
     let outcome =
@@ -190,7 +192,7 @@ fn boot(args: &Args, kernel: &Kernel, image: &Image, binaries: &Binaries) -> Vec
             initramfs: &initramfs,
             cpus,
             maxcpus: kernel.number("maxcpus").unwrap_or(cpus),
-            memory: kernel.number("memory").unwrap_or(512),
+            memory: kernel.number("memory").unwrap_or(if args.cost { COST_MEMORY } else { 512 }),
             // Whoever reads a pipe has a clock of his own.
             icount: !args.real_time && args.show.is_none(),
             pipe: args.show.as_deref(),

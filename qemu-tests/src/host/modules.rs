@@ -6,6 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use object::{Object, ObjectSection};
+
 use super::command::output;
 
 /// The modules below one `lib/modules/VERSION`.
@@ -102,7 +104,9 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 
 /// The values of a key in a module's `.modinfo`: strings `key=value`, each ended by a zero byte.
 fn modinfo(bytes: &[u8], key: &str) -> Vec<String> {
-    let strings = bytes.split(|byte| *byte == 0);
+    let file = object::File::parse(bytes).ok();
+    let section = file.as_ref().and_then(|file| file.section_by_name(".modinfo")?.data().ok());
+    let strings = section.unwrap_or_default().split(|byte| *byte == 0);
     strings
         .filter_map(|s| Some(std::str::from_utf8(s.strip_prefix(key.as_bytes())?).ok()?.to_owned()))
         .collect()
@@ -110,13 +114,26 @@ fn modinfo(bytes: &[u8], key: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use object::write::Object as Elf;
+    use object::{Architecture, BinaryFormat, Endianness, SectionKind};
+
     use super::*;
+
+    /// A module with this `.modinfo` behind a section that does not end in a zero.
+    fn module(info: &str) -> Vec<u8> {
+        let mut elf = Elf::new(BinaryFormat::Elf, Architecture::Arm, Endianness::Little);
+        for (name, content) in [(".text", "code"), (".modinfo", info)] {
+            let section = elf.add_section(Vec::new(), name.into(), SectionKind::ReadOnlyData);
+            elf.append_section_data(section, content.as_bytes(), 1);
+        }
+        elf.write().unwrap()
+    }
 
     #[test]
     fn names_and_dependencies() {
         assert_eq!(module_name(Path::new("kernel/drivers/nvme/host/nvme-core.ko.xz")).unwrap(), "nvme_core");
         assert_eq!(module_name(Path::new("modules.dep")), None);
-        assert_eq!(modinfo(b"\0x\0depends=jbd2,mbcache\0name=ext4\0", "depends="), ["jbd2,mbcache"]);
+        assert_eq!(modinfo(&module("depends=jbd2,mbcache\0name=ext4\0"), "depends="), ["jbd2,mbcache"]);
     }
 
     #[test]
@@ -124,7 +141,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("kmote-modules-{}", std::process::id()));
         fs::create_dir_all(dir.join("kernel")).unwrap();
         for (name, needs) in [("a", "b,c"), ("b", "c"), ("c", "")] {
-            fs::write(dir.join(format!("kernel/{name}.ko")), format!("\0depends={needs}\0")).unwrap();
+            fs::write(dir.join(format!("kernel/{name}.ko")), module(&format!("depends={needs}\0"))).unwrap();
         }
         fs::write(dir.join("modules.builtin"), "kernel/fs/ext4/ext4.ko\n").unwrap();
         let order = Modules::scan(&dir).in_order(&["a", "b", "ext4"]).unwrap();
@@ -142,7 +159,7 @@ mod tests {
             ("jbd2", "softdep=pre: gone"),
             ("crc32c_generic", "alias=crypto-crc32c-generic\0alias=crypto-crc32c\0alias=crc32c"),
         ] {
-            fs::write(dir.join(format!("kernel/{name}.ko")), format!("\0{info}\0")).unwrap();
+            fs::write(dir.join(format!("kernel/{name}.ko")), module(&format!("{info}\0"))).unwrap();
         }
         let order = Modules::scan(&dir).in_order(&["libcrc32c", "ext4"]).unwrap();
         fs::remove_dir_all(&dir).unwrap();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What kmote costs, in instructions: the runner boots with `-icount shift=0`, and a nanosecond is an instruction.
 
+mod crowd;
 mod event;
 mod load;
 mod loops;
@@ -11,8 +12,7 @@ use kmote_core::chart::Mode;
 use kmote_core::modules::MODULES;
 
 use super::bpf;
-use super::run::{Run, Subject};
-use crate::row::Outcome;
+use super::run::Run;
 use event::Variant;
 
 /// To reach: instructions over the bare mechanism, and the same when each count is booked on a process too.
@@ -41,12 +41,8 @@ impl Run {
         if self.wants("tick") {
             self.tick_cost();
         }
-    }
-
-    /// A number that must not be greater than another, or that is only shown.
-    fn most(&mut self, subject: Subject, what: &str, most: Option<u64>, seen: u64, beside: String) {
-        let outcome = if most.is_none_or(|most| seen <= most) { Outcome::Passed } else { Outcome::Failed };
-        let most = most.map_or(String::new(), |most| format!("≤{most}"));
-        self.send(subject, what, &most, &seen.to_string(), outcome, beside);
+        if self.wants("crowds") {
+            self.crowd_cost();
+        }
     }
 }

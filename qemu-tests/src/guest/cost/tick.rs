@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What kmote itself takes while it runs: instructions and system calls a tick, start, end, memory.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, sleep};
+use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use kmote_core::modules::MODULES;
@@ -17,6 +16,7 @@ use crate::guest::bpf::Calls;
 use crate::guest::kmote::PROGRAM;
 use crate::guest::run::{Run, Subject};
 use crate::guest::sys;
+use crate::guest::usage::{Memory, cpu_time, kernel_memory};
 use crate::row::Outcome;
 
 const WARM_UP: Duration = Duration::from_secs(15);
@@ -107,7 +107,7 @@ fn two() -> String {
     "process,cachestat".to_owned()
 }
 
-fn every() -> String {
+pub fn every() -> String {
     MODULES.iter().map(|module| module.name).collect::<Vec<_>>().join(",")
 }
 
@@ -153,8 +153,8 @@ impl Run {
             found.map_or(String::new(), |(_, figures)| format!("Netdata {figures}"))
         };
         let start = Instant::now();
-        let (mut child, stream) = start_kmote(&modules, setup.options);
-        let pid = child.id();
+        let kmote = Running::start(&modules, setup.options);
+        let (pid, stream) = (kmote.child.id(), &kmote.stream);
         sleep(WARM_UP);
         let milliseconds = |moment: Option<Instant>| moment.unwrap().duration_since(start).as_millis() as u64;
         let start_up = cpu_time(pid);
@@ -166,8 +166,8 @@ impl Run {
             sleep(Duration::from_secs(CALLS_WINDOW));
             Ok((calls.count()? - before).div_ceil(CALLS_WINDOW))
         });
-        let user = user_instructions(pid, &stream);
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let user = user_instructions(pid, stream);
+        let memory = Memory::of(pid);
         let (maps, programs) = kernel_memory(pid);
 
         let tick = (after.0 - before.0) / WINDOW;
@@ -188,16 +188,12 @@ impl Run {
         self.most(subject, "first CHART after exec, ms", None, chart, String::new());
         self.most(subject, BEGIN, Some(setup.first_begin), begin, beside(BEGIN));
         self.most(subject, "instructions of the first 15 s", None, start_up, String::new());
-        self.most(subject, HIGH, None, kilobytes(&status, "VmHWM:"), beside(HIGH));
-        self.most(subject, RESIDENT, None, kilobytes(&status, "VmRSS:"), beside(RESIDENT));
+        self.most(subject, HIGH, None, memory.peak, beside(HIGH));
+        self.most(subject, RESIDENT, None, memory.resident, beside(RESIDENT));
         self.planned(subject, &modules, setup.options, maps, &beside(MAPS));
         self.most(subject, "kernel memory of programs, kB", None, programs / 1024, String::new());
 
-        let start = Instant::now();
-        sys::kill(pid, libc::SIGTERM);
-        child.wait().unwrap();
-        let gone = start.elapsed().as_millis() as u64;
-        self.most(subject, GONE, Some(setup.gone), gone, beside(GONE));
+        self.most(subject, GONE, Some(setup.gone), kmote.stop(), beside(GONE));
     }
 
     /// What `kmote check` says that the maps take is what the kernel says, but for a tenth.
@@ -214,19 +210,38 @@ impl Run {
     }
 }
 
-fn start_kmote(modules: &str, options: &[&str]) -> (Child, Arc<Mutex<Stream>>) {
-    let mut child = Command::new(PROGRAM)
-        .args(["1", "--modules", modules])
-        .args(options)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(File::create("/tmp/errors").unwrap())
-        .spawn()
-        .unwrap();
-    let stream = Arc::new(Mutex::new(Stream::default()));
-    let (output, shared) = (child.stdout.take().unwrap(), stream.clone());
-    thread::spawn(move || follow(output, &shared));
-    (child, stream)
+/// kmote as Netdata runs it, and who reads what it says.
+pub struct Running {
+    pub child: Child,
+    stream: Arc<Mutex<Stream>>,
+    reader: JoinHandle<()>,
+}
+
+impl Running {
+    pub fn start(modules: &str, options: &[&str]) -> Self {
+        let mut child = Command::new(PROGRAM)
+            .args(["1", "--modules", modules])
+            .args(options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create("/tmp/errors").unwrap())
+            .spawn()
+            .unwrap();
+        let stream = Arc::new(Mutex::new(Stream::default()));
+        let (output, shared) = (child.stdout.take().unwrap(), stream.clone());
+        let reader = thread::spawn(move || follow(output, &shared));
+        Self { child, stream, reader }
+    }
+
+    /// Ends it, and the thread too: who forks has one. Milliseconds until it was gone.
+    pub fn stop(mut self) -> u64 {
+        let start = Instant::now();
+        sys::kill(self.child.id(), libc::SIGTERM);
+        self.child.wait().unwrap();
+        let gone = start.elapsed().as_millis() as u64;
+        self.reader.join().unwrap();
+        gone
+    }
 }
 
 /// Reads to the end.
@@ -269,36 +284,4 @@ fn user_instructions(pid: u32, stream: &Mutex<Stream>) -> std::io::Result<u64> {
     let first = ticks() + 1;
     until(first)?;
     Ok(until(first + STEPPED_TICKS)? / STEPPED_TICKS)
-}
-
-/// Nanoseconds that all threads of a process have run, in user space and in the kernel.
-fn cpu_time(pid: u32) -> u64 {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
-    let texts = tasks.map(|task| fs::read_to_string(task.path().join("schedstat")).unwrap());
-    texts.map(|text| text.split_whitespace().next().unwrap().parse::<u64>().unwrap()).sum()
-}
-
-fn kilobytes(status: &str, key: &str) -> u64 {
-    let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
-    line.split_whitespace().next().unwrap().parse().unwrap()
-}
-
-/// Bytes of the maps and of the programs that a process holds, as the kernel counts them.
-fn kernel_memory(pid: u32) -> (u64, u64) {
-    let (mut maps, mut programs) = (BTreeMap::new(), BTreeMap::new());
-    for entry in fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap().flatten() {
-        let mut text = String::new();
-        let _ = File::open(entry.path()).and_then(|mut file| file.read_to_string(&mut text));
-        let field = |key: &str| -> Option<u64> {
-            text.lines().find_map(|line| line.strip_prefix(key)).and_then(|value| value.trim().parse().ok())
-        };
-        let Some(bytes) = field("memlock:") else { continue };
-        match (field("map_id:"), field("prog_id:")) {
-            (Some(id), None) => maps.insert(id, bytes),
-            (_, Some(id)) => programs.insert(id, bytes),
-            // Before v5.6 the ids are not told.
-            (None, None) => maps.insert(1 << 32 | maps.len() as u64, bytes),
-        };
-    }
-    (maps.values().sum(), programs.values().sum())
 }
