@@ -20,9 +20,11 @@ matrix:
 	.ci/install build test matrix
 	cargo run --release --package qemu-tests -- --all
 
-# Every chart in a real Netdata, from a guest under load, for ten minutes.
+# Every chart in a real Netdata, from a guest under load, for ten minutes; and ten minutes of a guest's clock in which 500
+# processes a second come and go.
 soak:
 	.ci/install build test
+	cargo run --release --package qemu-tests -- --kernel 6.12 --only endurance
 	KMOTE_SECONDS=600 cargo test --package kmote --test charts -- --nocapture
 
 # Instructions an event and a tick.

@@ -45,10 +45,11 @@ remap() {
 
 # Of kmote only, since tests print much: it prints nothing by Debug, but its dependencies and std bring the code along;
 # no rule of kmote ends in a panic, and what does in spite of them ends it at once, without the 35 KB that say where; and
-# not position-independent: 12 KB, and the rows stay in the file's pages, where a relocated copy is memory of its own.
+# not position-independent: 12 KB, and the rows stay in the file's pages, where a relocated copy is memory of its own. What is
+# relocated once would have pages of its own to be protected afterwards, which musl does not do for a static program.
 smallest() {
     [ "$package" != kmote ] || printf %s ' -Z fmt-debug=none -Z location-detail=none' \
-        " -C relocation-model=static -C link-arg=-Wl,-z,nosectionheader$(outliner "$1" " -C llvm-args=")"
+        " -C relocation-model=static -C link-arg=-Wl,-z,nosectionheader,-z,norelro,--no-eh-frame-hdr$(outliner "$1" " -C llvm-args=")"
 }
 
 # libbpf and libelf are in kmote alone.

@@ -32,5 +32,5 @@ fi
 # Relative relocations packed (musl 1.2.4 and later apply them): 24 KB of a static PIE.
 # shellcheck disable=SC2086
 exec "$CROSS_CLANG" "--target=$clang_target" $flags -nostdlib -nostartfiles "--ld-path=$CROSS_LLD" \
-    -Wl,--pack-dyn-relocs=relr -Wl,--icf=all -Wl,--build-id=none \
+    -Wl,--pack-dyn-relocs=relr -Wl,--icf=all -Wl,--build-id=none -Wl,-T,"$(dirname "$0")/cold.ld" \
     -L "$CROSS_INPUTS" -L "$libraries" "$libraries/$crt" "$libraries/crti.o" "$@" -lc "$libraries/crtn.o"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Parts of libbpf that its tables reach and kmote does not use: probes on user programs (usdt.c, elf.c,
- * zip.c), loader programs (gen_loader.c) and CO-RE (relo_core.c, btf_relocate.c), 25 KB of the binary.
+ * zip.c), loader programs (gen_loader.c), CO-RE (relo_core.c, btf_relocate.c) and the hash of a program that
+ * alone may use a map, 27 KB of the binary.
  * Whoever calls one of these after all is told that it is not supported; as a pointer the value is one of
  * libbpf's error pointers.
  */
@@ -41,3 +42,5 @@ ABSENT(bpf_core_patch_insn)
 ABSENT(__bpf_core_types_are_compat)
 ABSENT(__bpf_core_types_match)
 ABSENT(btf_relocate)
+
+ABSENT(libbpf_sha256)

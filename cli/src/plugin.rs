@@ -179,11 +179,11 @@ impl Run<'_> {
         if sink.compares() {
             going = going && self.tick(&mut page, start, sink)?;
         }
-        sys::forget_start();
         if let Some(needs) = self.sandbox.take() {
             let needs = Needs { files: sink.file().is_some(), ..needs };
             safety::confine(self.kernel, &mut self.collector, needs);
         }
+        sys::forget_start();
         let mut ticks = if sink.once() { 1 } else { self.ticks.unwrap_or(u64::MAX) };
         while going && ticks > 0 && self.wait(sink, interval)? {
             self.collector.turn(lifeline::tick_number(interval));

@@ -26,6 +26,7 @@ const QUIET: usize = 5;
 const DEARER: u64 = 3;
 
 /// What was seen at the end of a minute.
+#[derive(Debug)]
 struct Sample {
     /// Instructions a tick while processes came and went.
     tick: u64,
@@ -48,6 +49,8 @@ impl Run {
         let worker = sys::fork(work);
         sys::wait_until_stopped(worker);
         let mut stream = Stream::start_command(&mut command).of(CHART, None);
+        // What it takes to start is over.
+        sleep(Duration::from_secs(10));
         // The first minute is for what happens once: the group begins, files are read, charts are declared.
         let samples: Vec<_> = (0..=MINUTES).filter_map(|_| minute(worker, &mut stream)).collect();
         sys::kill(worker as u32, libc::SIGKILL);
@@ -60,12 +63,6 @@ impl Run {
             self.equal(subject, "ends that the group's chart shows, in a minute", &(RATE * SECONDS), &ended);
         }
         let [first, .., last] = samples.as_slice() else { return };
-        for sample in &samples {
-            println!(
-                "{} instructions a tick, {} entries, {:?}, {} files",
-                sample.tick, sample.entries, sample.memory, sample.files
-            );
-        }
         self.equal(
             subject,
             "VmRSS, kB, after 1 and 11 minutes",
@@ -88,13 +85,18 @@ fn minute(worker: i32, stream: &mut Stream) -> Option<Sample> {
     let ticks = (0..SECONDS).filter(|_| stream.tick()).count() as u64;
     let spent = cpu_time(pid) - before;
     sys::wait_until_stopped(worker);
-    (0..QUIET).all(|_| stream.tick()).then(|| Sample {
+    if !(0..QUIET).all(|_| stream.tick()) {
+        return None;
+    }
+    let sample = Sample {
         tick: spent / ticks,
         ended: stream.value,
         entries: map(pid, "processes").map_or(0, |map| map.entries()),
         memory: Memory::of(pid),
         files: fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count(),
-    })
+    };
+    println!("{sample:?}");
+    Some(sample)
 }
 
 /// A member of the group.

@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use super::kmote::PROGRAM;
+use super::leaving::memory;
 use super::run::{Run, Subject};
 use super::stream::Stream;
 use super::sys;
@@ -19,6 +20,11 @@ impl Run {
     pub fn footprint(&mut self) {
         let modules: Vec<_> = kmote_core::modules::MODULES.iter().map(|module| module.name).collect();
         let every = modules.join(",");
+        let subject = Subject { module: "-", mechanism: "footprint", work: "the machine" };
+        // What the kernel has left for everybody, itself and its file of modules taken away.
+        for key in ["MemTotal:", "MemAvailable:"] {
+            self.most(subject, key, None, memory(key) as u64 / 1024, "kB".to_owned());
+        }
         self.take_measure("as it comes", true, &[]);
         self.take_measure("every module", true, &["--modules", &every]);
         self.take_measure("every module, and groups", false, &["--modules", &every, "--apps", "--cgroups"]);

@@ -16,7 +16,7 @@ const LATER: [(&str, &[&str]); 5] = [
     ("xfs", &["xfs"]),
     ("btrfs", &["btrfs"]),
     ("nfs", &["nfs", "nfsv4", "nfsd"]),
-    ("disk", &["null_blk"]),
+    ("disk", &["null_blk", "virtio_pci", "virtio_blk"]),
     ("mdflush", &["brd", "raid1"]),
 ];
 

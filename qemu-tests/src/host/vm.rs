@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 use super::command::succeed;
 use super::machine::Arch;
 
-/// The disks: a serial number, by which the guest tells them apart, and what makes the filesystem on it, in so many MiB.
-const DISKS: [(&str, u64, &[&str]); 4] = [
-    ("ext4-4k", 64, &["mkfs.ext4", "-b", "4096"]),
-    ("ext4-1k", 64, &["mkfs.ext4", "-b", "1024"]),
-    ("xfs", 300, &["mkfs.xfs"]),
-    ("btrfs", 128, &["mkfs.btrfs"]),
+/// The disks: a serial number, by which the guest tells them apart, what makes the filesystem on it, if there is one, in so
+/// many MiB, and QEMU's device.
+const DISKS: [(&str, u64, &[&str], &str); 5] = [
+    ("ext4-4k", 64, &["mkfs.ext4", "-b", "4096"], "nvme"),
+    ("ext4-1k", 64, &["mkfs.ext4", "-b", "1024"], "nvme"),
+    ("xfs", 300, &["mkfs.xfs"], "nvme"),
+    ("btrfs", 128, &["mkfs.btrfs"], "nvme"),
+    ("virtio", 8, &[], "virtio-blk-pci"),
 ];
 
 /// Only what every kernel from 3.10 on can mount.
@@ -46,11 +48,11 @@ pub fn run(boot: &Boot) -> Result<String, String> {
     let initrd = folder.0.join("initrd");
     fs::write(&initrd, boot.initramfs).map_err(|e| e.to_string())?;
     let mut command = qemu(boot, &initrd);
-    for (serial, size, make) in DISKS {
+    for (serial, size, make, device) in DISKS {
         let path = folder.0.join(serial);
         make_disk(&path, size, make)?;
         let drive = format!("file={},if=none,id={serial},format=raw,cache=unsafe", path.display());
-        command.args(["-drive", &drive, "-device", &format!("nvme,drive={serial},serial={serial}")]);
+        command.args(["-drive", &drive, "-device", &format!("{device},drive={serial},serial={serial}")]);
     }
     let child = command.spawn().map_err(|e| {
         let machine = boot.arch.machine();
@@ -86,10 +88,11 @@ fn qemu(boot: &Boot, initrd: &Path) -> Command {
 fn make_disk(path: &Path, size: u64, make: &[&str]) -> Result<(), String> {
     let file = fs::File::create(path).map_err(|e| e.to_string())?;
     file.set_len(size << 20).map_err(|e| e.to_string())?;
+    let [program, arguments @ ..] = make else { return Ok(()) };
     let search = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-    let mut command = Command::new(make[0]);
-    command.env("PATH", search).args(&make[1..]).arg("-q");
-    if make[0] == "mkfs.ext4" {
+    let mut command = Command::new(program);
+    command.env("PATH", search).args(arguments).arg("-q");
+    if *program == "mkfs.ext4" {
         // Lazy initialisation would dirty buffers in the background while the tests count them.
         command.args(["-F", "-O", EXT4_FEATURES, "-E", "lazy_itable_init=0,lazy_journal_init=0"]);
     }

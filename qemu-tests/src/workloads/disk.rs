@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! disk: requests of a device that takes 35 ms for each, however they came about, and flushes of a real one.
+//! disk: requests of a device that takes 35 ms for each, however they came about, of a virtio disk, and flushes of nvme.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::thread;
+use std::time::Duration;
 
 use crate::guest::kmote::{HookLine, Kmote, Reading};
 use crate::guest::run::{Run, Subject};
@@ -12,6 +14,8 @@ use crate::guest::sys;
 use crate::row::Outcome;
 
 const DEVICE: &str = "nullb0";
+/// The runner attaches one.
+const VIRTIO: &str = "vda";
 const DELAY: &str = "irqmode=2 completion_nsec=35000000 nr_devices=1 submit_queues=1 gb=1";
 const BUCKET: &str = "32ms->65ms";
 const READS: u64 = 23;
@@ -28,10 +32,10 @@ pub fn check(run: &mut Run, subject: Subject, kmote: &mut Kmote) -> Result<(), S
     } else {
         delayed(run, Subject { work: "23 reads of 35 ms", ..subject }, kmote)?;
         let direct = open(DEVICE, libc::O_DIRECT);
-        counted(run, Subject { work: "1 MiB at once", ..subject }, kmote, || {
+        counted(run, Subject { work: "1 MiB at once", ..subject }, kmote, DEVICE, || {
             direct.write_all_at(&Box::new(Pages([7; 1 << 20])).0, 0).unwrap();
         })?;
-        counted(run, Subject { work: "1 MiB in pieces", ..subject }, kmote, || {
+        counted(run, Subject { work: "1 MiB in pieces", ..subject }, kmote, DEVICE, || {
             let buffered = open(DEVICE, 0);
             (0..256).for_each(|page| buffered.write_all_at(&[page as u8; 4096], page * 4096).unwrap());
             buffered.sync_all().unwrap();
@@ -40,14 +44,28 @@ pub fn check(run: &mut Run, subject: Subject, kmote: &mut Kmote) -> Result<(), S
         let by_sector =
             |hook: &HookLine| hook.attached.as_ref().is_some_and(|(mechanism, _)| mechanism == "tp");
         if !kmote.hooks.iter().any(by_sector) {
-            counted(run, Subject { work: "2 threads read one place", ..subject }, kmote, || {
+            counted(run, Subject { work: "2 threads read one place", ..subject }, kmote, DEVICE, || {
                 thread::scope(|scope| drop([(); 2].map(|()| scope.spawn(|| read(&direct, 0)))));
             })?;
         }
         drop(direct);
         leaves(run, Subject { work: "the disk goes", ..subject }, kmote)?;
     }
+    on_virtio(run, Subject { work: "virtio: 23 reads and 1 MiB", ..subject }, kmote)?;
     flushed(run, Subject { work: "5 flushes", ..subject }, kmote)
+}
+
+/// Another driver: another kind of queue, and completions by another interrupt.
+fn on_virtio(run: &mut Run, subject: Subject, kmote: &mut Kmote) -> Result<(), String> {
+    if !comes(VIRTIO) {
+        run.send(subject, "all", "", "", Outcome::Skipped, "no virtio disk in this guest".to_owned());
+        return Ok(());
+    }
+    let direct = open(VIRTIO, libc::O_DIRECT);
+    counted(run, subject, kmote, VIRTIO, || {
+        (0..READS).for_each(|nr| read(&direct, nr));
+        direct.write_all_at(&Box::new(Pages([7; 1 << 20])).0, 0).unwrap();
+    })
 }
 
 /// Each read falls into the bucket of the delay.
@@ -70,12 +88,18 @@ fn delayed(run: &mut Run, subject: Subject, kmote: &mut Kmote) -> Result<(), Str
 }
 
 /// As many requests as the kernel counts, and none lost.
-fn counted(run: &mut Run, subject: Subject, kmote: &mut Kmote, work: impl Fn()) -> Result<(), String> {
-    let (before, kernel) = (kmote.read()?, requests(DEVICE));
+fn counted(
+    run: &mut Run,
+    subject: Subject,
+    kmote: &mut Kmote,
+    device: &str,
+    work: impl Fn(),
+) -> Result<(), String> {
+    let (before, kernel) = (kmote.read()?, requests(device));
     work();
-    let (after, kernel) = (kmote.read()?, requests(DEVICE) - kernel);
+    let (after, kernel) = (kmote.read()?, requests(device) - kernel);
     run.equal(subject, "the kernel counts some", &true, &(kernel > 0));
-    run.equal(subject, "all buckets", &kernel, &(sum(&after, DEVICE) - sum(&before, DEVICE)));
+    run.equal(subject, "all buckets", &kernel, &(sum(&after, device) - sum(&before, device)));
     run.equal(subject, "lost", &before.get("lost").copied().unwrap_or(1), &after["lost"]);
     Ok(())
 }
@@ -105,26 +129,38 @@ fn flushed(run: &mut Run, subject: Subject, kmote: &mut Kmote) -> Result<(), Str
     Ok(())
 }
 
+/// The slow device; a module that is there already is not loaded again.
 fn load() -> Result<(), String> {
-    let folder = fs::read_dir("/later/disk").map_err(|error| error.to_string())?;
+    load_all();
+    if comes(DEVICE) { Ok(()) } else { Err(format!("/dev/{DEVICE} does not come")) }
+}
+
+/// Loads what the disks need.
+fn load_all() {
+    let folder = fs::read_dir("/later/disk").into_iter().flatten();
     let mut modules: Vec<PathBuf> = folder.flatten().map(|entry| entry.path()).collect();
     modules.sort();
     for module in modules {
-        let is_it = module.to_string_lossy().ends_with("null_blk.ko");
-        let loaded =
-            File::open(&module).and_then(|file| sys::load_module_with(&file, if is_it { DELAY } else { "" }));
-        match loaded {
-            Err(error) if is_it => return Err(error.to_string()),
-            _ => {}
+        let options = if module.to_string_lossy().ends_with("null_blk.ko") { DELAY } else { "" };
+        let loaded = File::open(&module).and_then(|file| sys::load_module_with(&file, options));
+        if let Err(error) = loaded.or_else(there_already) {
+            println!("{}: {error}", module.display());
         }
     }
-    for _ in 0..100 {
-        if fs::metadata(format!("/dev/{DEVICE}")).is_ok() {
-            return Ok(());
+}
+
+fn there_already(error: Error) -> Result<(), Error> {
+    if error.kind() == ErrorKind::AlreadyExists { Ok(()) } else { Err(error) }
+}
+
+fn comes(device: &str) -> bool {
+    (0..100).any(|_| {
+        let there = fs::metadata(format!("/dev/{device}")).is_ok();
+        if !there {
+            thread::sleep(Duration::from_millis(50));
         }
-        thread::sleep(std::time::Duration::from_millis(50));
-    }
-    Err(format!("/dev/{DEVICE} does not come"))
+        there
+    })
 }
 
 fn open(device: &str, flags: i32) -> File {
