@@ -331,6 +331,16 @@ pub fn remove(map: BorrowedFd<'_>, key: u64) -> Result<(), Errno> {
     checked(unsafe { raw::bpf_map_delete_elem(map.as_raw_fd(), (&raw const key).cast()) }).map(drop)
 }
 
+/// Removes several keys and their values; ends at the first that is not there.
+pub fn remove_batch(map: BorrowedFd<'_>, keys: &[u64]) -> Result<(), Errno> {
+    let mut count = u32::try_from(keys.len()).map_err(|_| libc::E2BIG)?;
+    // SAFETY: as many keys as `count` says live through the call, and null options are allowed.
+    checked(unsafe {
+        raw::bpf_map_delete_batch(map.as_raw_fd(), keys.as_ptr().cast(), &raw mut count, std::ptr::null())
+    })
+    .map(drop)
+}
+
 /// Gives back the pages of the program's own file, of which most serve the start alone. What is needed still comes again
 /// from the page cache when it is touched.
 pub fn forget_start() {

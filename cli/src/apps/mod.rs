@@ -245,7 +245,7 @@ impl Apps {
     pub fn read(&mut self, complain: impl FnOnce(&Error)) {
         let Self { processes, proc, reader, ledger, .. } = self;
         ledger.begin();
-        let read = processes.read(reader, |id, entry| ledger.take(id, entry, proc));
+        let read = processes.read(reader, ledger.known(), |id, entry| ledger.take(id, entry, proc));
         self.reads += 1;
         let patrol = if self.reads.is_multiple_of(PATROL_EVERY) { self.patrol } else { 0 };
         for _ in 0..patrol {
