@@ -64,6 +64,7 @@ fn collect(options: &Options) -> io::Result<Ending> {
         return say(if for_netdata { "DISABLE\n" } else { "" }).map(|_| Ending::Nothing);
     }
     safety::die_first();
+    sys::take_small_pages();
     let (mut kernel, breaker) = armed(options, settings.kprobes.value);
     kernel.budget = settings.budget().unwrap_or(kernel.budget);
     plugin::run(&kernel, &settings, options, breaker)

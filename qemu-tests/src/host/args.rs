@@ -100,7 +100,12 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Args, lexopt::Error> {
 
 /// What `--only` may name.
 fn names() -> impl Iterator<Item = &'static str> {
-    MODULES.iter().map(|module| module.name).chain(run::OTHERS).chain(run::ASKED).chain(["tick", "crowds"])
+    MODULES
+        .iter()
+        .map(|module| module.name)
+        .chain(run::OTHERS)
+        .chain(run::ASKED)
+        .chain(["rest", "tick", "crowds"])
 }
 
 fn is_known(name: &str) -> bool {

@@ -5,6 +5,7 @@ mod crowd;
 mod event;
 mod load;
 mod loops;
+mod rest;
 mod steps;
 mod tick;
 
@@ -37,6 +38,9 @@ impl Run {
         let wanted: Vec<_> = MODULES.iter().filter(|module| self.wants(module.name)).collect();
         for module in wanted {
             VARIANTS.iter().for_each(|variant| self.event_cost(module, variant));
+        }
+        if self.wants("rest") {
+            self.rest();
         }
         if self.wants("tick") {
             self.tick_cost();
