@@ -13,8 +13,6 @@ use crate::guest::usage::{Memory, cpu_time, kernel_memory, map};
 use crate::row::Outcome;
 
 const CROWDS: [usize; 3] = [10, 1_000, 10_000];
-/// For kmote to start.
-const START: Duration = Duration::from_secs(10);
 /// For all of a crowd to begin and to be met.
 const WARM_UP: Duration = Duration::from_secs(20);
 const WINDOW: u64 = 10;
@@ -52,7 +50,7 @@ impl Run {
         sys::wait_until_stopped(leader);
         let kmote = Running::start(&every(), &["--apps"]);
         let pid = kmote.child.id();
-        sleep(START);
+        kmote.wait_for_first();
         sys::kill(leader as u32, libc::SIGCONT);
         sys::wait_until_stopped(leader);
         sleep(WARM_UP);

@@ -233,6 +233,13 @@ impl Running {
         Self { child, stream, reader }
     }
 
+    /// Until values came, and all is attached.
+    pub fn wait_for_first(&self) {
+        while self.stream.lock().unwrap().first_begin.is_none() {
+            sleep(Duration::from_millis(100));
+        }
+    }
+
     /// Ends it, and the thread too: who forks has one. Milliseconds until it was gone.
     pub fn stop(mut self) -> u64 {
         let start = Instant::now();
