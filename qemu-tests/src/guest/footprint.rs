@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::Instant;
 
 use super::kmote::PROGRAM;
 use super::leaving::memory;
@@ -51,13 +52,17 @@ impl Run {
             fs::write(format!("{HOME}/kmote.conf"), "[global]\n pid table size = 8000\n").unwrap();
             command.env("NETDATA_USER_CONFIG_DIR", HOME);
         }
+        let start = Instant::now();
         let mut stream = Stream::start_command(&mut command);
-        let ticks = (0..TICKS).filter(|_| stream.tick()).count();
+        let first = stream.tick().then(|| start.elapsed().as_millis() as u64);
+        let ticks = 1 + (1..TICKS).filter(|_| stream.tick()).count();
         let pid = stream.child.id();
         let (memory, (maps, programs)) = (Memory::of(pid), kernel_memory(pid));
         sys::kill(pid, libc::SIGTERM);
         self.equal(subject, "ticks", &TICKS, &ticks);
         self.equal(subject, "exit status", &"exit status: 0", &stream.drain());
+        // A tick is at a full second of the clock, so that up to one of it is waiting.
+        self.most(subject, "first values, ms", None, first.unwrap_or(0), String::new());
         self.most(subject, "VmHWM, kB", bounded.then_some(most.max(PEAK)), memory.peak, String::new());
         self.most(subject, "VmRSS, kB", bounded.then_some(most), memory.resident, String::new());
         self.most(subject, "kernel memory of maps, kB", None, maps / 1024, String::new());

@@ -13,10 +13,9 @@ use crate::guest::sys;
 use crate::row::Outcome;
 
 const CHART: &str = "netdata.kmote_program_runs";
-/// In kmote's stream its own charts come every ten seconds; what is read before the second one belongs to the start.
+/// It comes every ten seconds; the first belongs to the start, and a minute lies between these.
 const FIRST: usize = 2;
 const LAST: usize = 8;
-const SECONDS: u64 = 10 * (LAST - FIRST) as u64;
 
 impl Run {
     pub fn rest(&mut self) {
@@ -36,7 +35,7 @@ impl Run {
         sys::kill(kmote.id(), libc::SIGTERM);
         kmote.wait().unwrap();
         fs::write("/proc/sys/kernel/bpf_stats_enabled", "0").unwrap();
-        self.equal(subject, "seconds", &60, &SECONDS);
+        self.equal(subject, "modules are told of", &true, &!totals.is_empty());
         for (module, [first, last]) in totals {
             self.most(Subject { module: &module, ..subject }, "events", None, last - first, String::new());
         }
