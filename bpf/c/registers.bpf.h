@@ -40,6 +40,17 @@
 #define ARGUMENT_1_AT32 10
 #define ARGUMENT_2_AT32 11
 #define ARGUMENT_3_AT32 12
+#elif defined(__TARGET_ARCH_mips)
+// arch/mips/include/asm/ptrace.h: the registers by their numbers, v0 is 2 and a0 is 4; on 32 bits after room for
+// 8 arguments.
+#define RESULT_AT       2
+#define ARGUMENT_1_AT   4
+#define ARGUMENT_2_AT   5
+#define ARGUMENT_3_AT   6
+#define RESULT32_AT     10
+#define ARGUMENT_1_AT32 12
+#define ARGUMENT_2_AT32 13
+#define ARGUMENT_3_AT32 14
 #else
 #error "where this architecture keeps arguments and results is not written down yet"
 #endif

@@ -59,10 +59,30 @@ const ARCHITECTURE: Option<u32> = {
         Some(0xc000_00f3)
     } else if cfg!(target_arch = "x86") {
         Some(0x4000_0003)
+    } else if cfg!(all(target_arch = "mips", target_endian = "little")) {
+        Some(0x4000_0008)
     } else {
         None
     }
 };
+
+/// The number of the first call: MIPS has several tables, and that of its 32-bit programs begins at 4000.
+#[cfg(target_pointer_width = "32")]
+const FIRST: libc::c_long = if cfg!(target_arch = "mips") { 4000 } else { 0 };
+
+// The libc crate lacks these for MIPS (arch/mips/kernel/syscalls/syscall_o32.tbl).
+#[cfg(target_arch = "mips")]
+const PREAD64: libc::c_long = FIRST + 200;
+#[cfg(target_arch = "mips")]
+const PWRITE64: libc::c_long = FIRST + 201;
+#[cfg(target_arch = "mips")]
+const FSTATAT64: libc::c_long = FIRST + 293;
+#[cfg(not(target_arch = "mips"))]
+const PREAD64: libc::c_long = libc::SYS_pread64;
+#[cfg(not(target_arch = "mips"))]
+const PWRITE64: libc::c_long = libc::SYS_pwrite64;
+#[cfg(all(target_pointer_width = "32", not(target_arch = "mips")))]
+const FSTATAT64: libc::c_long = libc::SYS_fstatat64;
 
 /// Calls of every tick, of an end by request, and of a complaint.
 const CALLS: &[libc::c_long] = &[
@@ -87,8 +107,8 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_mremap,
     libc::SYS_munmap,
     libc::SYS_ppoll,
-    libc::SYS_pread64,
-    libc::SYS_pwrite64,
+    PREAD64,
+    PWRITE64,
     libc::SYS_read,
     libc::SYS_readlinkat,
     libc::SYS_restart_syscall,
@@ -116,31 +136,38 @@ const MORE: &[libc::c_long] = &[
 ];
 #[cfg(all(target_pointer_width = "64", not(target_arch = "x86_64")))]
 const MORE: &[libc::c_long] = &[libc::SYS_mmap, libc::SYS_newfstatat];
-// The last three are clock_gettime64, ppoll_time64 and futex_time64, which have one number on all architectures.
+// The last three are clock_gettime64, ppoll_time64 and futex_time64, which have one number on all architectures, counted
+// from the first call.
 #[cfg(target_pointer_width = "32")]
 const MORE: &[libc::c_long] = &[
     libc::SYS_mmap2,
     libc::SYS__llseek,
     libc::SYS_fstat64,
-    libc::SYS_fstatat64,
+    FSTATAT64,
     libc::SYS_stat64,
     libc::SYS_lstat64,
     libc::SYS_fcntl64,
     libc::SYS_readlink,
     libc::SYS_access,
     libc::SYS_poll,
-    403,
-    414,
-    422,
+    FIRST + 403,
+    FIRST + 414,
+    FIRST + 422,
 ];
 
 /// Calls by which a file is put in the place of another.
 const FILES: &[libc::c_long] = &[libc::SYS_renameat2, libc::SYS_unlinkat, libc::SYS_ftruncate];
-#[cfg(any(target_arch = "x86_64", target_arch = "x86", target_arch = "arm"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "x86", target_arch = "arm", target_arch = "mips"))]
 const MORE_FILES: &[libc::c_long] = &[libc::SYS_rename, libc::SYS_renameat, libc::SYS_unlink];
 #[cfg(target_arch = "aarch64")]
 const MORE_FILES: &[libc::c_long] = &[libc::SYS_renameat];
-#[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "arm", target_arch = "aarch64")))]
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "x86",
+    target_arch = "arm",
+    target_arch = "mips",
+    target_arch = "aarch64"
+)))]
 const MORE_FILES: &[libc::c_long] = &[];
 
 /// Calls by which a connection is made, after a look-up of a name.
@@ -170,9 +197,9 @@ const ATTACHES: &[libc::c_long] =
     &[libc::SYS_perf_event_open, libc::SYS_memfd_create, libc::SYS_dup3, libc::SYS_mprotect, libc::SYS_uname];
 
 /// Calls that open a file, and which of their arguments has the flags.
-#[cfg(any(target_arch = "x86_64", target_arch = "x86", target_arch = "arm"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "x86", target_arch = "arm", target_arch = "mips"))]
 const OPENS: &[(libc::c_long, u32)] = &[(libc::SYS_openat, 2), (libc::SYS_open, 1)];
-#[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "arm")))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "arm", target_arch = "mips")))]
 const OPENS: &[(libc::c_long, u32)] = &[(libc::SYS_openat, 2)];
 
 /// Flags of opening that change something.

@@ -29,10 +29,24 @@ macro_rules! functions {
         concat!("__arm64_sys_", $name, " __arm64_compat_sys_", $name, " ")
     };
 }
-#[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", target_arch = "arm")))]
+#[cfg(any(target_arch = "riscv64", target_arch = "riscv32"))]
 macro_rules! functions {
     ($name:literal) => {
         concat!("__riscv_sys_", $name, " ")
+    };
+}
+// The others, mips among them, kept the names of older kernels.
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "x86",
+    target_arch = "aarch64",
+    target_arch = "arm",
+    target_arch = "riscv64",
+    target_arch = "riscv32"
+)))]
+macro_rules! functions {
+    ($name:literal) => {
+        ""
     };
 }
 
