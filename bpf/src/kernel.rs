@@ -262,6 +262,12 @@ impl kmote_core::hook::Kernel for Kernel {
         let lies = |(field, at): &Field| format::offset(&text, field) == Some(*at);
         if fields.iter().all(lies) { Known::Present } else { Known::Absent }
     }
+
+    /// A kernel of MIPS keeps errors as positive numbers, and that they are some in another register, which the record
+    /// has not got (arch/mips/include/asm/syscall.h, `syscall_get_return_value`).
+    fn signs_errors(&self) -> bool {
+        !cfg!(any(target_arch = "mips", target_arch = "mips64"))
+    }
 }
 
 fn kprobes(prefix: &Path, tracefs: Option<&Path>) -> Option<Kprobes> {

@@ -223,7 +223,14 @@ pub trait Kernel {
     }
     /// Whether this tracepoint's record has all `fields` where they are said to be.
     fn record(&self, place: &str, fields: &[Field]) -> Known;
+    /// Whether the result of a system call, as its record has it, tells an error by its sign.
+    fn signs_errors(&self) -> bool {
+        true
+    }
 }
+
+/// The field of a system call's exit that has its result.
+const RESULT: &str = "ret";
 
 /// Why a hook is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,6 +259,8 @@ pub enum Refusal {
     NoMember,
     /// The tracepoint's record has other fields, or has them elsewhere.
     OtherRecord,
+    /// The tracepoint's record does not tell an error from a result.
+    NoSign,
     /// Neither tracefs nor debugfs is mounted or readable.
     NoTracefs,
     /// The module has no program for this mechanism.
@@ -293,6 +302,7 @@ impl fmt::Display for Refusal {
             Self::NoTracepoint => out.write_str("no such tracepoint"),
             Self::NoMember => out.write_str("the kernel's BTF does not tell where to read"),
             Self::OtherRecord => out.write_str("the tracepoint's record is laid out otherwise"),
+            Self::NoSign => out.write_str("the tracepoint's record does not tell errors from results"),
             Self::NoTracefs => out.write_str("tracefs is not mounted: mount it on /sys/kernel/tracing"),
             Self::NoProgram => out.write_str("no program for it"),
             Self::Lockdown => out.write_str("refused by kernel lockdown"),
@@ -333,6 +343,9 @@ impl Hook {
             Self::Record((place, fields)) => {
                 if kernel.tracepoint(place) == Known::Absent {
                     return Some(Refusal::NoTracepoint);
+                }
+                if fields.iter().any(|(name, _)| *name == RESULT) && !kernel.signs_errors() {
+                    return Some(Refusal::NoSign);
                 }
                 (kernel.record(place, fields), Refusal::OtherRecord)
             }
@@ -545,6 +558,43 @@ mod tests {
             (Record(&("task/task_gone", &[("clone_flags", 32)])), Some(Refusal::NoTracepoint)),
         ] {
             assert_eq!(hook.refusal(&kernel), expected, "{hook:?}");
+        }
+    }
+
+    /// One whose records are all as they should be, but for their results.
+    struct Unsigned;
+
+    impl Kernel for Unsigned {
+        fn without(&self, _: Mechanism) -> Option<Refusal> {
+            None
+        }
+        fn function(&self, _: &str) -> Known {
+            Known::Present
+        }
+        fn typed_function(&self, _: &str) -> Known {
+            Known::Present
+        }
+        fn tracepoint(&self, _: &str) -> Known {
+            Known::Present
+        }
+        fn record(&self, _: &str, _: &[Field]) -> Known {
+            Known::Present
+        }
+        fn signs_errors(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_result_without_a_sign_counts_no_error() {
+        for (hook, expected) in [
+            (Record(&("syscalls/sys_exit_close", &[("ret", 12)])), Some(Refusal::NoSign)),
+            (All(&[Record(&("syscalls/sys_exit_close", &[("ret", 12)]))]), Some(Refusal::NoSign)),
+            (Record(&("task/task_newtask", &[("clone_flags", 32)])), None),
+            (Tracepoint("syscalls/sys_enter_close"), None),
+            (Kretprobe("sys_close"), None),
+        ] {
+            assert_eq!(hook.refusal(&Unsigned), expected, "{hook:?}");
         }
     }
 
