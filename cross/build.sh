@@ -29,6 +29,7 @@ version=$(rustc --version | awk '{ print $2 }')
 CROSS_CLANG=$(first_of "${CLANG:-clang-19}" clang)
 CROSS_LLD=$(first_of "$sysroot/lib/rustlib/$host/bin/gcc-ld/ld.lld" ld.lld-19 ld.lld)
 ar=$(first_of llvm-ar-19 llvm-ar)
+objcopy=$(first_of llvm-objcopy-19 llvm-objcopy)
 export CROSS_CLANG CROSS_LLD
 
 # cargo looks for std's sources in the sysroot, unless this variable, which is its own tests', names another tree.
@@ -59,10 +60,10 @@ c_flags() {
 
 # Code that stands in many places stands in one. Not on arm: a function that LLVM has made of such code and makes smaller
 # in a second run may call and then go on to another one, with the way back lost (read in the code at which kmote by LLVM 22
-# ended by SIGSEGV on armhf).
+# ended by SIGSEGV on armhf), and not on mips: LLVM has it not.
 outliner() { # TARGET OPTION
     case $1 in
-    arm*) ;;
+    arm* | mips*) ;;
     *) printf %s "$2-enable-machine-outliner=always$2-machine-outliner-reruns=3" ;;
     esac
 }
@@ -85,12 +86,25 @@ archive_unwind() {
     rm -r "$new"
 }
 
+# The same code without the note that it passes floating-point numbers in registers of the coprocessor, which lld does not
+# link with ours, that has none: kmote calls no function with such a number, and dist.sh looks for what is left of them.
+soften_musl() { # TARGET
+    case $1 in mips*) ;; *) return 0 ;; esac
+    new=$(mktemp -d "$CROSS_INPUTS/soft.XXXXXX")
+    for file in "$CROSS_INPUTS"/musl/usr/lib/*/*crt*.o "$CROSS_INPUTS"/musl/usr/lib/*/lib*.a; do
+        "$objcopy" --remove-section=.MIPS.abiflags --remove-section=.gnu.attributes "$file" "$new/${file##*/}"
+    done
+    rm -rf "$CROSS_INPUTS/soft"
+    mv -T "$new" "$CROSS_INPUTS/soft"
+}
+
 build() { # TARGET
     "$cross/fetch.sh" "$1"
     std_sources
     CROSS_TARGET=$1 CROSS_INPUTS=$cache/$1
     export CROSS_TARGET CROSS_INPUTS
     archive_unwind
+    soften_musl "$1"
     small=$(echo "$1" | tr - _)
     capital=$(echo "$small" | tr '[:lower:]' '[:upper:]')
     # std is built too, which stable cargo only does when told that it may; the flags are its own for small programs.

@@ -4,11 +4,13 @@
 # build.sh sets CROSS_TARGET (a row of targets.txt), CROSS_INPUTS (what fetch.sh fetched), CROSS_CLANG and CROSS_LLD.
 set -eu
 
-read -r _ clang_target _ musl kernel _ flags <<END
+read -r _ clang_target _ _ musl kernel _ _ flags <<END
 $(awk -v target="$CROSS_TARGET" '$1 == target' "$(dirname "$0")/targets.txt")
 END
 case $flags in -) flags= ;; *) flags=$(echo "$flags" | tr , ' ') ;; esac
 libraries=$CROSS_INPUTS/musl/usr/lib/$musl
+# build.sh's copy for chips without floating-point registers.
+[ ! -d "$CROSS_INPUTS/soft" ] || libraries=$CROSS_INPUTS/soft
 headers=$CROSS_INPUTS/kernel/usr/include
 
 # The crt that fits: crt1.o links into a static PIE without a word, and the program then dies before main.

@@ -87,14 +87,14 @@ unpack() { # SUITE ARCHITECTURE PACKAGE
 fetch_target() { # RUST_TARGET
     row=$(awk -v target="$1" '$1 == target' "$cross/targets.txt")
     [ -n "$row" ] || die "$1 is not in targets.txt"
-    architecture=$(echo "$row" | awk '{ print $3 }')
+    architecture=$(echo "$row" | awk '{ print $3 }') suite=$(echo "$row" | awk '{ print $4 }')
     mkdir -p "$cache/$1"
     if [ ! -d "$cache/$1/musl/" ]; then
-        unpack trixie "$architecture" musl-dev
+        unpack "$suite" "$architecture" musl-dev
         ln -sfn "$unpacked" "$cache/$1/musl"
     fi
     if [ ! -d "$cache/$1/kernel/" ]; then
-        unpack trixie "$architecture" linux-libc-dev
+        unpack "$suite" "$architecture" linux-libc-dev
         ln -sfn "$unpacked" "$cache/$1/kernel"
     fi
 }
