@@ -14,6 +14,28 @@ pub const SYNC_FILE_RANGE: c_long = 341;
 #[cfg(not(target_arch = "arm"))]
 pub const SYNC_FILE_RANGE: c_long = libc::SYS_sync_file_range;
 
+// Calls that the libc crate has no numbers of for MIPS (arch/mips/kernel/syscalls/syscall_o32.tbl).
+#[cfg(target_arch = "mips")]
+mod numbers {
+    use libc::c_long;
+
+    pub const PREAD64: c_long = 4200;
+    pub const PWRITE64: c_long = 4201;
+    // Since v5.1 (0d6040d46817); before, all went through ipc(2).
+    pub const SHMGET: c_long = 4395;
+    pub const SHMCTL: c_long = 4396;
+    pub const SHMAT: c_long = 4397;
+    pub const SHMDT: c_long = 4398;
+}
+#[cfg(not(target_arch = "mips"))]
+mod numbers {
+    pub use libc::{
+        SYS_pread64 as PREAD64, SYS_pwrite64 as PWRITE64, SYS_shmat as SHMAT, SYS_shmctl as SHMCTL,
+        SYS_shmdt as SHMDT, SYS_shmget as SHMGET,
+    };
+}
+pub use numbers::{PREAD64, PWRITE64, SHMAT, SHMCTL, SHMDT, SHMGET};
+
 /// A file descriptor that is none.
 pub const NO_FILE: c_long = -1;
 
@@ -22,7 +44,15 @@ pub fn call(number: c_long, arguments: &[c_long]) -> Result<c_long> {
     let argument = |place: usize| arguments.get(place).copied().unwrap_or(0);
     let [a, b, c, d, e, f] = [0, 1, 2, 3, 4, 5].map(argument);
     // SAFETY: the workloads give addresses of live values only, of the size that the call reads or writes.
-    match unsafe { libc::syscall(number, a, b, c, d, e, f) } {
+    let result = unsafe {
+        match number {
+            // With 7 arguments there, for which libc's syscall has no room.
+            #[cfg(target_arch = "mips")]
+            SYNC_FILE_RANGE => libc::sync_file_range(a as i32, b.into(), c.into(), d as u32).into(),
+            _ => libc::syscall(number, a, b, c, d, e, f),
+        }
+    };
+    match result {
         -1 => Err(Error::last_os_error()),
         result => Ok(result),
     }

@@ -86,7 +86,7 @@ impl Run {
 
     /// Forks, and each of the copies must have seen all of it, in every slot; what it means if a slot is off, the caller says.
     pub fn count_forks(&mut self, subject: Subject, copies: &mut [&mut Kmote], off: Outcome) {
-        let before: Vec<Reading> = copies.iter_mut().map(|kmote| kmote.read().unwrap_or_default()).collect();
+        let before: Vec<Reading> = copies.iter_mut().map(|kmote| settled(kmote)).collect();
         for _ in 0..FORKS {
             sys::reap(sys::fork(|| 0));
         }
@@ -100,6 +100,20 @@ impl Run {
             }
         }
     }
+}
+
+/// A reading, once nobody is released any more who ended before: a copy that has just gone, too.
+fn settled(kmote: &mut Kmote) -> Reading {
+    let mut reading = kmote.read().unwrap_or_default();
+    for _ in 0..20 {
+        sleep(Duration::from_millis(100));
+        let next = kmote.read().unwrap_or_default();
+        if next.get("release") == reading.get("release") {
+            return next;
+        }
+        reading = next;
+    }
+    reading
 }
 
 /// A reading, once all tasks are released: one of the hooks sees that only after an RCU grace period.

@@ -19,7 +19,7 @@ Boots kernels and compares what kmote counts with the work that was done.
   --all              every kernel of the matrix (otherwise those marked default)
   --kernel NAME      this kernel; may be repeated
   --image PATH       a kernel of your own: bzImage, Image or vmlinuz
-  --arch ARCH        its architecture: amd64 (default), arm64, armhf, riscv64
+  --arch ARCH        its architecture: amd64 (default), arm64, armhf, riscv64, mipsel
   --modules DIR      its lib/modules/VERSION, if nvme or ext4 are not built in
   --cost             count instructions instead, an event and a tick (5.10 and 6.12 when no kernel is named)
   --show PIPE        compare nothing: let kmote write all its charts into PIPE.out while work goes on

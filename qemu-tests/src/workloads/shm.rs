@@ -5,7 +5,7 @@ use libc::c_long;
 
 use super::Expected::Exactly;
 use super::{Expected, Step, nothing};
-use crate::guest::calls::{call, done, refused};
+use crate::guest::calls::{SHMAT, SHMCTL, SHMDT, SHMGET, call, done, refused};
 use crate::guest::place::Place;
 use crate::guest::sys;
 
@@ -35,31 +35,31 @@ pub fn steps() -> Vec<Step> {
 
 /// A segment of one page.
 fn segment() -> c_long {
-    call(libc::SYS_shmget, &[libc::IPC_PRIVATE.into(), 4096, 0o600]).unwrap()
+    call(SHMGET, &[libc::IPC_PRIVATE.into(), 4096, 0o600]).unwrap()
 }
 
 fn attach(segment: c_long) -> c_long {
-    call(libc::SYS_shmat, &[segment, 0, 0]).unwrap()
+    call(SHMAT, &[segment, 0, 0]).unwrap()
 }
 
 fn used(_: &mut Place) {
     for _ in 0..2 {
         let segment = segment();
         for _ in 0..3 {
-            done(1, libc::SYS_shmdt, &[attach(segment)]);
+            done(1, SHMDT, &[attach(segment)]);
         }
-        refused(1, libc::SYS_shmctl, &[segment, -1, 0]);
-        done(1, libc::SYS_shmctl, &[segment, libc::IPC_RMID.into(), 0]);
+        refused(1, SHMCTL, &[segment, -1, 0]);
+        done(1, SHMCTL, &[segment, libc::IPC_RMID.into(), 0]);
     }
 }
 
 fn refusals(_: &mut Place) {
     const NO_SEGMENT: c_long = -1;
     // Of no size.
-    refused(1, libc::SYS_shmget, &[libc::IPC_PRIVATE.into(), 0, 0]);
-    refused(2, libc::SYS_shmat, &[NO_SEGMENT, 0, 0]);
-    refused(3, libc::SYS_shmdt, &[0]);
-    refused(4, libc::SYS_shmctl, &[NO_SEGMENT, libc::IPC_RMID.into(), 0]);
+    refused(1, SHMGET, &[libc::IPC_PRIVATE.into(), 0, 0]);
+    refused(2, SHMAT, &[NO_SEGMENT, 0, 0]);
+    refused(3, SHMDT, &[0]);
+    refused(4, SHMCTL, &[NO_SEGMENT, libc::IPC_RMID.into(), 0]);
 }
 
 fn left(_: &mut Place) {
@@ -68,5 +68,5 @@ fn left(_: &mut Place) {
         attach(segment);
         0
     }));
-    done(1, libc::SYS_shmctl, &[segment, libc::IPC_RMID.into(), 0]);
+    done(1, SHMCTL, &[segment, libc::IPC_RMID.into(), 0]);
 }

@@ -9,7 +9,7 @@ use libc::c_long;
 
 use super::Expected::Exactly;
 use super::{Expected, Step, nothing};
-use crate::guest::calls::{NO_FILE, address, call, done, refused, text};
+use crate::guest::calls::{NO_FILE, PREAD64, PWRITE64, address, call, done, refused, text};
 use crate::guest::place::Place;
 use crate::guest::sys;
 
@@ -96,7 +96,7 @@ fn write(place: &mut Place) {
     let bytes = [7u8; 1000];
     let halves = halves(&bytes);
     done(1, libc::SYS_write, &[file, address(&bytes), 1000]);
-    done(1, libc::SYS_pwrite64, &at(&[file, address(&bytes), 1000], 1000));
+    done(1, PWRITE64, &at(&[file, address(&bytes), 1000], 1000));
     done(1, libc::SYS_writev, &[file, address(&halves), 2]);
     // The offset is in two longs on every architecture.
     done(1, libc::SYS_pwritev, &[file, address(&halves), 2, 0, 0]);
@@ -113,7 +113,7 @@ fn read(place: &mut Place) {
     read(libc::SYS_read, &[file, address(&bytes), 1000], 1000);
     read(libc::SYS_readv, &[file, address(&halves), 2], 1000);
     read(libc::SYS_preadv, &[file, address(&halves), 2, 3000, 0], 500);
-    read(libc::SYS_pread64, &at(&[file, address(&bytes), 1000], 3500), 0);
+    read(PREAD64, &at(&[file, address(&bytes), 1000], 3500), 0);
     read(libc::SYS_lseek, &[file, 2500, 0], 2500);
     read(libc::SYS_read, &[file, address(&bytes), 1000], 1000);
     read(libc::SYS_read, &[file, address(&bytes), 1000], 0);
@@ -165,7 +165,7 @@ fn pipe(place: &mut Place) {
 fn refusals(place: &mut Place) {
     let file = c_long::from(place.file().as_raw_fd());
     const NOWHERE: c_long = 1;
-    refused(2, libc::SYS_pread64, &at(&[file, NOWHERE, 1000], 0));
+    refused(2, PREAD64, &at(&[file, NOWHERE, 1000], 0));
     refused(3, libc::SYS_write, &[file, NOWHERE, 1000]);
     refused(4, libc::SYS_fsync, &[NO_FILE]);
     let flags = libc::O_WRONLY | libc::O_NONBLOCK;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use libc::c_long;
 
 use crate::guest::NOTHING;
-use crate::guest::calls::{Pages, SYNC_FILE_RANGE, call, done, text};
+use crate::guest::calls::{Pages, SHMAT, SHMCTL, SHMDT, SHMGET, SYNC_FILE_RANGE, call, done, text};
 use crate::guest::sys;
 
 const IDLE: usize = 40;
@@ -99,8 +99,8 @@ fn datagrams() {
 
 /// A segment made, attached, detached and removed.
 fn memory() {
-    let segment = call(libc::SYS_shmget, &[libc::IPC_PRIVATE.into(), 4096, 0o600]).unwrap();
-    let place = call(libc::SYS_shmat, &[segment, 0, 0]).unwrap();
-    done(1, libc::SYS_shmdt, &[place]);
-    done(1, libc::SYS_shmctl, &[segment, libc::IPC_RMID.into(), 0]);
+    let segment = call(SHMGET, &[libc::IPC_PRIVATE.into(), 4096, 0o600]).unwrap();
+    let place = call(SHMAT, &[segment, 0, 0]).unwrap();
+    done(1, SHMDT, &[place]);
+    done(1, SHMCTL, &[segment, libc::IPC_RMID.into(), 0]);
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use kmote_core::chart::Mode;
 
-use crate::guest::calls::{NO_FILE, SYNC_FILE_RANGE, done, refused, text};
+use crate::guest::calls::{NO_FILE, SHMAT, SHMCTL, SHMDT, SHMGET, SYNC_FILE_RANGE, done, refused, text};
 use crate::guest::place::Place;
 use crate::guest::sys;
 use crate::workloads;
@@ -61,10 +61,10 @@ impl Work {
                 done(1, libc::SYS_sync, &[]);
             })),
             "shm" => Some(Self::new("200 of each call refused", |_| {
-                refused(TIMES, libc::SYS_shmget, &[libc::IPC_PRIVATE.into(), 0, 0]);
-                refused(TIMES, libc::SYS_shmat, &[-1, 0, 0]);
-                refused(TIMES, libc::SYS_shmdt, &[0]);
-                refused(TIMES, libc::SYS_shmctl, &[-1, libc::IPC_RMID.into(), 0]);
+                refused(TIMES, SHMGET, &[libc::IPC_PRIVATE.into(), 0, 0]);
+                refused(TIMES, SHMAT, &[-1, 0, 0]);
+                refused(TIMES, SHMDT, &[0]);
+                refused(TIMES, SHMCTL, &[-1, libc::IPC_RMID.into(), 0]);
             })),
             "mount" => Some(Self::new("200 mounts and unmounts refused", |_| {
                 refused(TIMES, libc::SYS_mount, &[text(c"none"), text(c"/tmp"), text(c"none"), 0, 0]);
