@@ -13,9 +13,7 @@ use super::sys;
 use super::usage::{Memory, kernel_memory};
 
 /// In kilobytes, by a file as it is shipped, with every module: once it collects, and at most.
-const RESIDENT: u64 = if cfg!(target_arch = "mips") { LONG } else { 768 };
-/// Where the same code has a third more bytes.
-const LONG: u64 = 832;
+const RESIDENT: u64 = 768;
 const PEAK: u64 = 1536;
 /// With groups, for which there is no goal: less than one huge page.
 const GROUPS: u64 = 2048;
