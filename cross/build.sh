@@ -46,8 +46,8 @@ remap() {
 
 # Of kmote only, since tests print much: it prints nothing by Debug, but its dependencies and std bring the code along;
 # no rule of kmote ends in a panic, and what does in spite of them ends it at once, without the 35 KB that say where; and
-# not position-independent: 12 KB, and the rows stay in the file's pages, where a relocated copy is memory of its own. What is
-# relocated once would have pages of its own to be protected afterwards, which musl does not do for a static program.
+# not position-independent: 12 KB, and the rows stay in the file's pages, where a relocated copy is memory of its own. No
+# RELRO: it pads the file, by 64 KB on arm, and musl does not protect its pages in a static program.
 smallest() {
     [ "$package" != kmote ] || printf %s ' -Z fmt-debug=none -Z location-detail=none' \
         " -C relocation-model=static -C link-arg=-Wl,-z,nosectionheader,-z,norelro,--no-eh-frame-hdr$(outliner "$1" " -C llvm-args=")"

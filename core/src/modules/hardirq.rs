@@ -2,7 +2,7 @@
 //! hardirq: time in hard interrupts, by line and by vector.
 
 use crate::chart::{Chart, Dimension, Kind, Mode, Value};
-use crate::hook::Hook::{RawTracepoint, Record, Tracepoint};
+use crate::hook::Hook::{RawTracepoint, Record};
 use crate::hook::Probe;
 use crate::memory::Keep;
 use crate::module::Module;
@@ -51,14 +51,15 @@ const fn line(event: &'static str, hooks: &'static [crate::hook::Hook]) -> Probe
     Probe { event, slots: &[LOST], mode: Mode::Entry, hooks }
 }
 
-/// The beginning or the end of a vector: `$name` is the tracepoint.
+/// The beginning or the end of a vector: `$name` is the tracepoint. On other architectures the kernel has none.
+#[cfg(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", target_arch = "arm"))]
 macro_rules! vector {
     ($slot:ident, $category:literal, $name:literal) => {
         Probe {
             event: $name,
             slots: &[$slot],
             mode: Mode::Entry,
-            hooks: &[RawTracepoint($name), Tracepoint(concat!($category, "/", $name))],
+            hooks: &[RawTracepoint($name), crate::hook::Hook::Tracepoint(concat!($category, "/", $name))],
         }
     };
 }

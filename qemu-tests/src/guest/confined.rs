@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-use super::kmote::PROGRAM;
+use super::kmote::{PROGRAM, every_module};
 use super::run::{Run, Subject};
 use super::sys;
 
@@ -28,8 +28,7 @@ impl Run {
     pub fn confined(&mut self) {
         let subject =
             Subject { module: "-", mechanism: "sandbox", work: "every module, return mode, applications" };
-        let every: Vec<_> = kmote_core::modules::MODULES.iter().map(|module| module.name).collect();
-        let every = every.join(",");
+        let every = every_module();
         let arguments = ["1", "--modules", &every, "--mode", "return", "--apps"];
         let free = observe(&[&arguments[..], &["--no-sandbox"]].concat());
         let confined = observe(&arguments);

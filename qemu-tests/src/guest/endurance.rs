@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::kmote::PROGRAM;
+use super::kmote::{PROGRAM, every_module};
 use super::run::{Run, Subject};
 use super::stream::Stream;
 use super::usage::{Memory, cpu_time, map};
@@ -42,9 +42,8 @@ impl Run {
         fs::create_dir_all(HOME).unwrap();
         fs::write(format!("{HOME}/apps_groups.conf"), GROUPS).unwrap();
         cgroup::set_up().unwrap();
-        let every: Vec<_> = kmote_core::modules::MODULES.iter().map(|module| module.name).collect();
         let mut command = Command::new(PROGRAM);
-        command.args(["1", "--modules", &every.join(","), "--apps", "--cgroups"]);
+        command.args(["1", "--modules", &every_module(), "--apps", "--cgroups"]);
         command.env("NETDATA_USER_CONFIG_DIR", HOME);
         let worker = sys::fork(work);
         sys::wait_until_stopped(worker);

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::time::Instant;
 
-use super::kmote::PROGRAM;
+use super::kmote::{PROGRAM, every_module};
 use super::leaving::memory;
 use super::run::{Run, Subject};
 use super::stream::Stream;
@@ -20,24 +20,27 @@ const GROUPS: u64 = 2048;
 const TICKS: usize = 12;
 /// Bytes of memory of a machine for which that is not too much.
 const ROOMY: usize = 256 << 20;
+/// Where a kernel that has huge pages keeps when it gives them.
+const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const HOME: &str = "/tmp/footprint";
 
 impl Run {
     /// With what is on by default, with every module, and with groups.
     pub fn footprint(&mut self) {
-        let modules: Vec<_> = kmote_core::modules::MODULES.iter().map(|module| module.name).collect();
-        let every = modules.join(",");
+        let every = every_module();
         let subject = Subject { module: "-", mechanism: "footprint", work: "the machine" };
         // What the kernel has left for everybody, itself and its file of modules taken away.
         for key in ["MemTotal:", "MemAvailable:"] {
             self.most(subject, key, None, memory(key) as u64 / 1024, "kB".to_owned());
         }
         // As distributions have it on machines with more memory; and there the table of processes is as large.
-        let _ = fs::write("/sys/kernel/mm/transparent_hugepage/enabled", "always");
+        let before = fs::read_to_string(HUGE_PAGES).unwrap_or_default();
+        let _ = fs::write(HUGE_PAGES, "always");
         self.take_measure("as it comes", RESIDENT, &[]);
         self.take_measure("every module", RESIDENT, &["--modules", &every]);
         self.take_measure("every module, and groups", GROUPS, &["--modules", &every, "--apps", "--cgroups"]);
-        let _ = fs::write("/sys/kernel/mm/transparent_hugepage/enabled", "madvise");
+        // The word in brackets is what holds.
+        let _ = fs::write(HUGE_PAGES, before.split(['[', ']']).nth(1).unwrap_or_default());
     }
 
     /// Starts it, lets it collect, and looks; `most` is for what is resident.

@@ -7,9 +7,16 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use kmote_core::modules::MODULES;
+
 use super::calls::{call, text};
 
 pub const PROGRAM: &str = "/kmote";
+
+/// What `--modules` is told when all are wanted.
+pub fn every_module() -> String {
+    MODULES.iter().map(|module| module.name).collect::<Vec<_>>().join(",")
+}
 
 /// Raw totals since attach, of the slots that are live.
 pub type Reading = BTreeMap<String, u64>;

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::cgroup::Cgroup;
-use super::kmote::PROGRAM;
+use super::kmote::{PROGRAM, every_module};
 use super::remains::Remains;
 use super::run::{Run, Subject};
 use super::stream::Stream;
@@ -23,9 +23,8 @@ const ENOUGH: &str = "16777216";
 
 /// Every module in return mode, and applications.
 fn everything() -> Command {
-    let every: Vec<_> = kmote_core::modules::MODULES.iter().map(|module| module.name).collect();
     let mut command = Command::new(PROGRAM);
-    command.args(["1", "--modules", &every.join(","), "--mode", "return", "--apps"]);
+    command.args(["1", "--modules", &every_module(), "--mode", "return", "--apps"]);
     command
 }
 

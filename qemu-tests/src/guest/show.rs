@@ -10,7 +10,7 @@ use kmote_core::modules::MODULES;
 
 use super::FORKS;
 use super::cgroup;
-use super::kmote::PROGRAM;
+use super::kmote::{PROGRAM, every_module};
 use super::place::Place;
 use super::run::{Run, Subject};
 use super::sys;
@@ -33,9 +33,8 @@ impl Run {
         let _ = fs::write("/proc/sys/kernel/bpf_stats_enabled", "1");
         let line = LINES.iter().find_map(|path| OpenOptions::new().write(true).open(path).ok()).unwrap();
         sys::make_raw(&line).unwrap();
-        let every: Vec<_> = MODULES.iter().map(|module| module.name).collect();
         let mut kmote = Command::new(PROGRAM);
-        kmote.args(["1", "--modules", &every.join(","), "--mode", "return", "--apps", "--cgroups"]);
+        kmote.args(["1", "--modules", &every_module(), "--mode", "return", "--apps", "--cgroups"]);
         let mut kmote = kmote.stdin(Stdio::null()).stdout(line).spawn().unwrap();
         let (begin, mut rounds) = (Instant::now(), 0);
         while begin.elapsed() < Duration::from_secs(seconds) {

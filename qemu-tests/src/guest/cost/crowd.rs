@@ -5,8 +5,9 @@ use std::fs::File;
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::tick::{Running, every};
+use super::tick::Running;
 use crate::guest::bpf::Calls;
+use crate::guest::kmote::every_module;
 use crate::guest::run::{Run, Subject};
 use crate::guest::sys;
 use crate::guest::usage::{Memory, cpu_time, kernel_memory, map};
@@ -48,7 +49,7 @@ impl Run {
         let subject = Subject { module: "every module, by applications", mechanism: "best", work: &work };
         let leader = sys::fork(|| lead(size, act));
         sys::wait_until_stopped(leader);
-        let kmote = Running::start(&every(), &["--apps"]);
+        let kmote = Running::start(&every_module(), &["--apps"]);
         let pid = kmote.child.id();
         kmote.wait_for_first();
         sys::kill(leader as u32, libc::SIGCONT);

@@ -6,8 +6,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use super::tick::every;
-use crate::guest::kmote::PROGRAM;
+use crate::guest::kmote::{PROGRAM, every_module};
 use crate::guest::run::{Run, Subject};
 use crate::guest::sys;
 use crate::row::Outcome;
@@ -25,7 +24,7 @@ impl Run {
             return self.send(subject, "all", "", "", Outcome::Skipped, why);
         }
         let mut kmote = Command::new(PROGRAM)
-            .args(["1", "--modules", &every()])
+            .args(["1", "--modules", &every_module()])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create("/tmp/errors").unwrap())

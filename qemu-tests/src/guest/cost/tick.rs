@@ -8,12 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use kmote_core::modules::MODULES;
-
 use super::load::Load;
 use super::steps::Steps;
 use crate::guest::bpf::Calls;
-use crate::guest::kmote::PROGRAM;
+use crate::guest::kmote::{PROGRAM, every_module};
 use crate::guest::run::{Run, Subject};
 use crate::guest::sys;
 use crate::guest::usage::{Memory, cpu_time, kernel_memory};
@@ -76,7 +74,7 @@ const SETUPS: [Setup; 4] = [
     },
     Setup {
         name: "every module",
-        modules: every,
+        modules: every_module,
         options: &[],
         user: None,
         first_begin: 1000,
@@ -85,7 +83,7 @@ const SETUPS: [Setup; 4] = [
     },
     Setup {
         name: "every module, by applications",
-        modules: every,
+        modules: every_module,
         options: &["--apps"],
         user: Some(400_000),
         first_begin: 1000,
@@ -105,10 +103,6 @@ const SETUPS: [Setup; 4] = [
 
 fn two() -> String {
     "process,cachestat".to_owned()
-}
-
-pub fn every() -> String {
-    MODULES.iter().map(|module| module.name).collect::<Vec<_>>().join(",")
 }
 
 const INSTRUCTIONS: &str = "instructions a tick";
